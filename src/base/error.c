@@ -1,0 +1,47 @@
+/* error.c - see error.h */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum status error_set(struct error *err, enum status code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return code;
+	err->code = code;
+	err->hint[0] = '\0';
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+enum status error_hint(struct error *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return ERR_FAILED;
+	va_start(ap, fmt);
+	vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
+	va_end(ap);
+	return err->code;
+}
+
+int error_exit_code(enum status code)
+{
+	switch (code) {
+	case OK:
+		return 0;
+	case ERR_USAGE:
+		return 2;
+	case ERR_INTERRUPTED:
+		return 130;
+	case ERR_TERMINATED:
+		return 143;
+	default:
+		return 1;
+	}
+}

@@ -1,0 +1,45 @@
+/*
+ * error.h - how a failure travels from where it happens to main.
+ *
+ * A function that can fail returns enum status and takes struct error last. The
+ * struct is filled once, where the failure happens, with the values involved and
+ * a hint; callers pass it up untouched.
+ */
+#ifndef KOLM_BASE_ERROR_H
+#define KOLM_BASE_ERROR_H
+
+enum status {
+	OK = 0,
+	ERR_FAILED,	/* the work itself failed: disk full, broken pipe */
+	ERR_USAGE,	/* wrong option, configuration or input file */
+	ERR_MEMORY,	/* the device or the machine has no memory left */
+	ERR_INTERRUPTED, /* Ctrl-C */
+	ERR_TERMINATED, /* SIGTERM */
+};
+
+struct error {
+	enum status code;
+	char msg[512];	/* what failed, with the values involved */
+	char hint[256]; /* what the reader can do about it; may be empty */
+};
+
+/* Fill err (which may be NULL) and return code. */
+enum status error_set(struct error *err, enum status code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Add the hint to a filled err and return its code. */
+enum status error_hint(struct error *err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The process exit code that stands for this status. */
+int error_exit_code(enum status code);
+
+#define FAIL(err, code, ...) error_set((err), (code), __VA_ARGS__)
+#define HINT(err, ...)	     error_hint((err), __VA_ARGS__)
+#define TRY(call)                                                                              \
+	do {                                                                                   \
+		if ((st = (call)) != OK)                                                       \
+			goto out;                                                              \
+	} while (0)
+
+#endif

@@ -1,0 +1,200 @@
+/* file.c - see file.h */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum status file_create(struct file *f, const char *path, struct error *err)
+{
+	f->fd = -1;
+	if (strlen(path) >= sizeof(f->path))
+		return FAIL(err, ERR_USAGE, "path of %zu characters is too long", strlen(path));
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	snprintf(f->temporary, sizeof(f->temporary), "%s.tmp.%d", path, (int)getpid());
+	f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (f->fd < 0) {
+		FAIL(err, ERR_FAILED, "can't write %s: %s", path, strerror(errno));
+		return HINT(err, "check that the folder exists and is writable");
+	}
+	return OK;
+}
+
+static enum status write_error(const char *path, struct error *err)
+{
+	int code = errno;
+
+	FAIL(err, ERR_FAILED, "can't write %s: %s", path, strerror(code));
+	if (code == ENOSPC || code == EDQUOT)
+		return HINT(err, "free some space, or choose another place with --run-dir");
+	return ERR_FAILED;
+}
+
+enum status file_write(struct file *f, const void *data, size_t size, struct error *err)
+{
+	const char *p = data;
+
+	while (size) {
+		ssize_t n = write(f->fd, p, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return write_error(f->path, err);
+		p += n;
+		size -= (size_t)n;
+	}
+	return OK;
+}
+
+/* Make the new name itself survive a power cut. Failing here loses nothing. */
+static void sync_folder(const char *path)
+{
+	char copy[PATH_MAX];
+	int fd;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!fsync(fd);
+	close(fd);
+}
+
+enum status file_commit(struct file *f, struct error *err)
+{
+	enum status st = OK;
+	int fd = f->fd;
+
+	f->fd = -1;
+	if (fsync(fd) && errno != EINVAL)
+		st = write_error(f->path, err);
+	if (close(fd) && st == OK)
+		st = write_error(f->path, err);
+	if (st == OK && rename(f->temporary, f->path))
+		st = write_error(f->path, err);
+	if (st == OK)
+		sync_folder(f->path);
+	else
+		unlink(f->temporary);
+	return st;
+}
+
+void file_abort(struct file *f)
+{
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
+	unlink(f->temporary);
+}
+
+enum status file_write_whole(const char *path, const void *data, size_t size,
+			     struct error *err)
+{
+	enum status st;
+	struct file f;
+
+	TRY(file_create(&f, path, err));
+	TRY(file_write(&f, data, size, err));
+	TRY(file_commit(&f, err));
+out:
+	file_abort(&f);
+	return st;
+}
+
+static enum status read_all(int fd, const char *path, char *data, size_t size,
+			    struct error *err)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = read(fd, data + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return FAIL(err, ERR_USAGE, "can't read %s: %s", path, strerror(errno));
+		if (n == 0)
+			return FAIL(err, ERR_USAGE, "%s got shorter while it was read", path);
+		done += (size_t)n;
+	}
+	return OK;
+}
+
+enum status file_read(const char *path, size_t limit, char **data, size_t *size,
+		      struct error *err)
+{
+	enum status st;
+	struct stat info;
+	char *buf = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &info)) {
+		st = FAIL(err, ERR_USAGE, "can't read %s: %s", path, strerror(errno));
+		HINT(err, "check the name and that you may read it");
+		goto out;
+	}
+	if (!S_ISREG(info.st_mode)) {
+		st = FAIL(err, ERR_USAGE, "can't read %s: not a regular file", path);
+		goto out;
+	}
+	if ((size_t)info.st_size > limit) {
+		st = FAIL(err, ERR_USAGE, "%s has %lld bytes, at most %zu are read", path,
+			  (long long)info.st_size, limit);
+		goto out;
+	}
+	buf = malloc((size_t)info.st_size + 1);
+	if (!buf) {
+		st = FAIL(err, ERR_MEMORY, "no memory for the %lld bytes of %s",
+			  (long long)info.st_size, path);
+		goto out;
+	}
+	TRY(read_all(fd, path, buf, (size_t)info.st_size, err));
+	buf[info.st_size] = '\0';
+	*data = buf;
+	*size = (size_t)info.st_size;
+	buf = NULL; /* the caller's now */
+out:
+	free(buf);
+	if (fd >= 0)
+		close(fd);
+	return st;
+}
+
+enum status file_make_folder(const char *path, struct error *err)
+{
+	char copy[PATH_MAX];
+	struct stat info;
+
+	if (!*path || strlen(path) >= sizeof(copy))
+		return FAIL(err, ERR_USAGE, "'%.60s' can't be the name of a folder", path);
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *p = copy + 1;; p++) {
+		char saved = *p;
+
+		if (saved != '/' && saved != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(copy, 0777) && errno != EEXIST) {
+			FAIL(err, ERR_USAGE, "can't create the folder %s: %s", copy,
+			     strerror(errno));
+			return HINT(err, "choose a folder that you may write to");
+		}
+		*p = saved;
+		if (!saved)
+			break;
+	}
+	if (stat(path, &info) || !S_ISDIR(info.st_mode))
+		return FAIL(err, ERR_USAGE, "%s exists and is not a folder", path);
+	if (access(path, W_OK | X_OK)) {
+		FAIL(err, ERR_USAGE, "can't write to the folder %s: %s", path, strerror(errno));
+		return HINT(err, "choose a folder that you may write to");
+	}
+	return OK;
+}

@@ -1,0 +1,39 @@
+/*
+ * file.h - files that are written whole or not at all, and read with a limit.
+ */
+#ifndef KOLM_BASE_FILE_H
+#define KOLM_BASE_FILE_H
+
+#include "base/error.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+/*
+ * A file under construction: a temporary name beside the final one. Either
+ * file_commit puts it in place (flushed to disk, renamed) or file_abort removes it.
+ */
+struct file {
+	int fd; /* -1 when closed */
+	char path[PATH_MAX];
+	char temporary[PATH_MAX + 32];
+};
+
+enum status file_create(struct file *f, const char *path, struct error *err);
+enum status file_write(struct file *f, const void *data, size_t size, struct error *err);
+enum status file_commit(struct file *f, struct error *err);
+/* Does nothing after file_commit or a failed file_create. */
+void file_abort(struct file *f);
+
+/* The four calls above in one. */
+enum status file_write_whole(const char *path, const void *data, size_t size,
+			     struct error *err);
+
+/* Read a file of at most limit bytes; *data is the caller's, with a '\0' behind it. */
+enum status file_read(const char *path, size_t limit, char **data, size_t *size,
+		      struct error *err);
+
+/* Create a folder and the folders above it. One that exists is fine. */
+enum status file_make_folder(const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * stream.h - which random stream is what. A stream of rng.h is one tensor; keeping
+ * all of them here keeps them apart.
+ */
+#ifndef KOLM_BASE_STREAM_H
+#define KOLM_BASE_STREAM_H
+
+#include <stdint.h>
+
+enum stream_kind {
+	STREAM_WEIGHT = 1, /* id: layer */
+	STREAM_BIAS,	   /* id: layer */
+	STREAM_INPUT,	   /* id: step */
+	STREAM_TARGET,	   /* id: step */
+	STREAM_TEACHER,	   /* id: which of the teacher's vectors */
+	STREAM_SPLIT,	   /* which samples are held out */
+	STREAM_SHUFFLE,	   /* id: epoch */
+};
+
+static inline uint64_t stream_id(enum stream_kind kind, uint64_t id)
+{
+	return (uint64_t)kind << 48 | id;
+}
+
+#endif

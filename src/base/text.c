@@ -1,0 +1,128 @@
+/* text.c - see text.h */
+#include "base/text.h"
+#include "base/util.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char empty[1];
+
+void text_init(struct text *t)
+{
+	*t = (struct text){.data = empty};
+}
+
+void text_release(struct text *t)
+{
+	if (t->data != empty)
+		free(t->data);
+	text_init(t);
+}
+
+static bool reserve(struct text *t, size_t extra)
+{
+	size_t cap = t->cap ? t->cap : 256;
+	char *data;
+
+	if (t->failed)
+		return false;
+	if (t->len + extra + 1 <= t->cap)
+		return true;
+	while (cap < t->len + extra + 1)
+		cap *= 2;
+	data = realloc(t->data == empty ? NULL : t->data, cap);
+	if (!data) {
+		t->failed = true;
+		return false;
+	}
+	t->data = data;
+	t->cap = cap;
+	return true;
+}
+
+void text_add_n(struct text *t, const char *s, size_t n)
+{
+	if (!reserve(t, n))
+		return;
+	memcpy(t->data + t->len, s, n);
+	t->len += n;
+	t->data[t->len] = '\0';
+}
+
+void text_add(struct text *t, const char *s)
+{
+	text_add_n(t, s, strlen(s));
+}
+
+void text_addf(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0 || !reserve(t, (size_t)n))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(t->data + t->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	t->len += (size_t)n;
+}
+
+static char fold(char c)
+{
+	return c == '_' ? '-' : c;
+}
+
+bool name_equal(const char *a, const char *b)
+{
+	while (*a && fold(*a) == fold(*b))
+		a++, b++;
+	return fold(*a) == fold(*b);
+}
+
+/* Levenshtein distance; names longer than the row are never near. */
+static int distance(const char *a, const char *b)
+{
+	int row[64];
+	int la = (int)strlen(a), lb = (int)strlen(b);
+
+	if (la > 63 || lb > 63)
+		return 64;
+	for (int j = 0; j <= lb; j++)
+		row[j] = j;
+	for (int i = 1; i <= la; i++) {
+		int diagonal = row[0];
+
+		row[0] = i;
+		for (int j = 1; j <= lb; j++) {
+			int change = diagonal + (fold(a[i - 1]) != fold(b[j - 1]));
+
+			diagonal = row[j];
+			row[j] = imin(change, imin(row[j], row[j - 1]) + 1);
+		}
+	}
+	return row[lb];
+}
+
+const char *name_nearest(const char *name, const char *const *candidates, size_t n)
+{
+	const char *best = NULL;
+	int best_distance = imax(2, (int)strlen(name) / 3) + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		int d = distance(name, candidates[i]);
+
+		/* A name that merely begins like a candidate is near as well. */
+		if (strlen(name) >= 3 && !strncmp(name, candidates[i], strlen(name)))
+			d = imin(d, 1);
+		if (d < best_distance) {
+			best_distance = d;
+			best = candidates[i];
+		}
+	}
+	return best;
+}

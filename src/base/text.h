@@ -1,0 +1,30 @@
+/* text.h - strings: a growing buffer, comparison of names, nearest name. */
+#ifndef KOLM_BASE_TEXT_H
+#define KOLM_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * A growing string, always terminated. When memory runs out it stops growing and
+ * remembers it in failed: check once, at the end.
+ */
+struct text {
+	char *data; /* "" while empty */
+	size_t len, cap;
+	bool failed;
+};
+
+void text_init(struct text *t);
+void text_release(struct text *t);
+void text_add(struct text *t, const char *s);
+void text_add_n(struct text *t, const char *s, size_t n);
+void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Equal option names: dashes and underscores are the same. */
+bool name_equal(const char *a, const char *b);
+
+/* The candidate nearest to name by edit distance, or NULL if none is near. */
+const char *name_nearest(const char *name, const char *const *candidates, size_t n);
+
+#endif

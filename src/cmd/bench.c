@@ -1,0 +1,262 @@
+/* bench.c - kolm bench: how fast this machine is, and how near to that the kernels get. */
+#include "cmd/bench.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "config/option.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) .offset = offsetof(struct bench, member)
+
+/* clang-format off */
+static const struct option options[] = {
+	{"threads", .group = "Options", .type = OPTION_INT, AT(threads), .initial = "auto",
+	 .zero = "auto", .meta = "N", .min = 1, .max = 256,
+	 .help = "auto: one for gemm, one per core for the others"},
+	{"seconds", .group = "Options", .type = OPTION_FLOAT, AT(seconds), .initial = "0.5",
+	 .meta = "X", .min = 0.001, .max = 3600, .help = "time to repeat each figure"},
+	{"rows", .group = "Options", .type = OPTION_INT, AT(rows), .initial = "all",
+	 .zero = "all", .meta = "N", .min = 1, .max = 1 << 20,
+	 .help = "gemm: only this shape (with --out and --in)"},
+	{"out", .group = "Options", .type = OPTION_INT, AT(out), .initial = "1024", .meta = "N",
+	 .min = 1, .max = 1 << 20, .help = "gemm: outputs of that shape"},
+	{"in", .group = "Options", .type = OPTION_INT, AT(in), .initial = "1024", .meta = "N",
+	 .min = 1, .max = 1 << 20, .help = "gemm: inputs of that shape"},
+	{"json", .group = "Options", .type = OPTION_FLAG, AT(as_json), .initial = "false",
+	 .help = "print one JSON document instead of a table"},
+};
+
+static const char *const examples[] = {
+	"kolm bench peak                    # FMA peak and memory bandwidth",
+	"kolm bench gemm                    # the matrix products of a layer, one thread",
+	"kolm bench gemm --rows 50 --out 1000 --in 1000 --json",
+	"kolm bench kernels --threads 1",
+	NULL,
+};
+/* clang-format on */
+
+static const struct option_table table = {
+	.command = "bench",
+	.usage = "kolm bench peak|gemm|kernels [options]",
+	.summary = "Measure this machine's peaks, and every kernel as a share of its bound in the "
+		   "same run.\nThe best of many repeats counts, since these bounds are bests too; "
+		   "tables show medians as well.",
+	.options = options,
+	.count = ARRAY_SIZE(options),
+	.examples = examples,
+	.positional = 1,
+};
+
+enum { REPEATS_MIN = 5, REPEATS_MAX = 10000 };
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct timing bench_time(double seconds, void (*fn)(void *arg), void *arg)
+{
+	static double ms[REPEATS_MAX];
+	struct timing t = {0};
+	double start;
+
+	fn(arg);
+	start = clock_ms();
+	while (t.repeats < REPEATS_MIN ||
+	       (t.repeats < REPEATS_MAX && clock_ms() - start < seconds * 1e3)) {
+		double at = clock_ms();
+
+		fn(arg);
+		ms[t.repeats++] = clock_ms() - at;
+	}
+	qsort(ms, (size_t)t.repeats, sizeof(*ms), ascending);
+	t.best_ms = ms[0];
+	t.median_ms = ms[t.repeats / 2];
+	return t;
+}
+
+void bench_progress(const char *what, int done, int total)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	if (done < total)
+		fprintf(stderr, "\r%s: %d %%", what, 100 * done / total);
+	else
+		fprintf(stderr, "\r%*s\r", 40, "");
+}
+
+struct fma_run {
+	struct device *dev;
+	double flops;
+};
+
+static void run_fma(void *arg)
+{
+	struct fma_run *run = arg;
+
+	run->flops = device_fma_rounds(run->dev, 100000);
+}
+
+double bench_fma_peak(const struct bench *b, double best_so_far)
+{
+	struct fma_run run = {.dev = b->dev};
+	struct timing t = bench_time(fmin(b->seconds, 0.2), run_fma, &run);
+
+	return fmax(best_so_far, run.flops / t.best_ms * 1e-6);
+}
+
+struct memory_run {
+	struct device *dev;
+	float *from, *to;
+	size_t n;
+};
+
+static void run_read(void *arg)
+{
+	struct memory_run *run = arg;
+
+	device_sum_squares(run->dev, run->from, run->n);
+}
+
+static void copy_part(void *arg, int part, int parts)
+{
+	struct memory_run *run = arg;
+	size_t a = (size_t)part_begin((int64_t)run->n, part, parts);
+	size_t b = (size_t)part_begin((int64_t)run->n, part + 1, parts);
+
+	memcpy(run->to + a, run->from + a, (b - a) * sizeof(float));
+}
+
+static void run_copy(void *arg)
+{
+	struct memory_run *run = arg;
+
+	device_parallel(run->dev, copy_part, run);
+}
+
+enum status bench_memory(const struct bench *b, double *read, double *copy, struct error *err)
+{
+	enum status st;
+	/* Far larger than any cache. */
+	struct memory_run run = {.dev = b->dev, .n = 64 << 20};
+	double bytes = (double)run.n * sizeof(float);
+
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float), "the benchmark's source",
+			 (void **)&run.from, err));
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float), "the benchmark's target",
+			 (void **)&run.to, err));
+	*read = bytes / bench_time(b->seconds, run_read, &run).best_ms * 1e-6;
+	*copy = 2 * bytes / bench_time(b->seconds, run_copy, &run).best_ms * 1e-6;
+out:
+	device_free(b->dev, run.to);
+	device_free(b->dev, run.from);
+	return st;
+}
+
+enum status bench_open(struct bench *b, int default_threads, struct error *err)
+{
+	struct device_options o = {.threads = b->threads ? b->threads : default_threads,
+				   .pin = true};
+	enum status st;
+
+	device_close(b->dev);
+	b->dev = NULL;
+	TRY(device_open(&b->dev, "cpu", &o, err));
+	TRY(device_reserve(b->dev, 1, 1, err));
+out:
+	return st;
+}
+
+static void put_peak(struct bench *b, const char *name, double fma, double read, double copy)
+{
+	if (!b->as_json) {
+		printf("%-10s %8d %12.1f %12.1f %12.1f\n", name, device_threads(b->dev), fma, read,
+		       copy);
+		return;
+	}
+	json_begin_object(&b->json, NULL);
+	json_put_string(&b->json, "name", name);
+	json_put_int(&b->json, "threads", device_threads(b->dev));
+	json_put_double(&b->json, "fma_gflops", fma);
+	json_put_double(&b->json, "read_gb_per_s", read);
+	json_put_double(&b->json, "copy_gb_per_s", copy);
+	json_end_object(&b->json);
+}
+
+enum status bench_peak(struct bench *b, struct error *err)
+{
+	static const char *const names[] = {"one core", "all cores"};
+	enum status st = OK;
+
+	if (b->as_json)
+		json_begin_array(&b->json, "rows");
+	else
+		printf("%-10s %8s %12s %12s %12s\n", "", "threads", "FMA GFLOP/s", "read GB/s",
+		       "copy GB/s");
+	for (int i = 0; i < 2; i++) {
+		double read, copy;
+
+		TRY(bench_open(b, i == 0 ? 1 : 0, err));
+		TRY(bench_memory(b, &read, &copy, err));
+		put_peak(b, b->threads ? "as asked" : names[i], bench_fma_peak(b, 0), read, copy);
+		if (b->threads)
+			break;
+	}
+	if (b->as_json) {
+		json_end_array(&b->json);
+		json_put_string(&b->json, "device", device_description(b->dev));
+	} else {
+		printf("%s\n", device_description(b->dev));
+	}
+out:
+	return st;
+}
+
+static enum status run_one(struct bench *b, const char *what, struct error *err)
+{
+	if (!strcmp(what, "peak"))
+		return bench_peak(b, err);
+	if (!strcmp(what, "gemm"))
+		return bench_gemm(b, err);
+	if (!strcmp(what, "kernels"))
+		return bench_kernels(b, err);
+	FAIL(err, ERR_USAGE, "unknown benchmark '%.64s'", what);
+	return HINT(err, "choose one of peak, gemm, kernels");
+}
+
+enum status cmd_bench(int argc, char *const *argv, struct error *err)
+{
+	enum status st;
+	struct bench b = {0};
+	struct option_values values;
+
+	options_init(&values, &table, &b);
+	json_init(&b.json, true);
+	TRY(options_parse(&values, argc, argv, err));
+	if (values.help) {
+		options_print_help(&table, stdout);
+		goto out;
+	}
+	if (!values.positionals) {
+		st = FAIL(err, ERR_USAGE, "kolm bench needs to know what to measure");
+		HINT(err, "choose one of peak, gemm, kernels");
+		goto out;
+	}
+	if (b.as_json)
+		json_begin_object(&b.json, NULL);
+	TRY(run_one(&b, values.positional[0], err));
+	if (b.as_json) {
+		json_end_object(&b.json);
+		fputs(b.json.text.data, stdout);
+	}
+out:
+	json_release(&b.json);
+	device_close(b.dev);
+	return st;
+}

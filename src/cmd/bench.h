@@ -1,0 +1,42 @@
+/* bench.h - what the parts of kolm bench share. */
+#ifndef KOLM_CMD_BENCH_H
+#define KOLM_CMD_BENCH_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "device/device.h"
+
+struct bench {
+	/* options */
+	int threads; /* 0: what the benchmark wants by default */
+	int rows, out, in; /* gemm: this shape only, if rows > 0 */
+	double seconds; /* per figure */
+	bool as_json;
+	/* state */
+	struct device *dev;
+	struct json json; /* the document, if as_json */
+};
+
+/* Repeat fn(arg) for a while after one warm-up call. */
+struct timing {
+	double best_ms, median_ms;
+	int repeats;
+};
+struct timing bench_time(double seconds, void (*fn)(void *arg), void *arg);
+
+/* The best that was ever seen of the device's FMA rate, in GFLOP/s; call it again
+   between measurements so that it sees the same weather as they do. */
+double bench_fma_peak(const struct bench *b, double best_so_far);
+/* Memory traffic of all threads in GB/s, reading or copying (both directions count). */
+enum status bench_memory(const struct bench *b, double *read, double *copy, struct error *err);
+
+/* How far it is, on a terminal. */
+void bench_progress(const char *what, int done, int total);
+
+enum status bench_open(struct bench *b, int default_threads, struct error *err);
+
+enum status bench_peak(struct bench *b, struct error *err);
+enum status bench_gemm(struct bench *b, struct error *err);
+enum status bench_kernels(struct bench *b, struct error *err);
+
+#endif

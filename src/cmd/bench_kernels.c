@@ -1,0 +1,162 @@
+/* bench_kernels.c - elementwise kernels against the memory bandwidth of the same run. */
+#include "cmd/bench.h"
+#include "base/rng.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { COUNT = 32 << 20, COLUMNS = 1024 }; /* elements: far larger than any cache */
+
+struct element {
+	struct device *dev;
+	float *a, *b, *c, *d;
+};
+
+static struct update update_of(const struct element *e, enum optimizer kind)
+{
+	return (struct update){.kind = kind, .lr = 1e-6f, .momentum = 0.9f, .beta1 = 0.9f,
+			       .beta2 = 0.999f, .eps = 1e-8f, .grad_scale = 1,
+			       .correction1 = 0.1f, .correction2 = 0.001f,
+			       .param = e->a, .grad = e->b, .m = e->c, .v = e->d};
+}
+
+static void run_update(const struct element *e, enum optimizer kind)
+{
+	struct update u = update_of(e, kind);
+
+	device_update(e->dev, &u, COUNT);
+}
+
+static void run_sgd(void *arg)
+{
+	run_update(arg, OPT_SGD);
+}
+
+static void run_momentum(void *arg)
+{
+	run_update(arg, OPT_MOMENTUM);
+}
+
+static void run_adamw(void *arg)
+{
+	run_update(arg, OPT_ADAMW);
+}
+
+static void run_norm(void *arg)
+{
+	struct element *e = arg;
+
+	device_sum_squares(e->dev, e->a, COUNT);
+}
+
+static void run_scale(void *arg)
+{
+	struct element *e = arg;
+
+	device_scale_check(e->dev, e->a, COUNT, 1.0f);
+}
+
+static void run_to_f16(void *arg)
+{
+	struct element *e = arg;
+
+	device_cast(e->dev, e->a, DTYPE_F32, e->c, DTYPE_F16, COUNT);
+}
+
+static void run_from_f16(void *arg)
+{
+	struct element *e = arg;
+
+	device_cast(e->dev, e->a, DTYPE_F16, e->c, DTYPE_F32, COUNT);
+}
+
+static void run_to_bf16(void *arg)
+{
+	struct element *e = arg;
+
+	device_cast(e->dev, e->a, DTYPE_F32, e->c, DTYPE_BF16, COUNT);
+}
+
+static void run_from_bf16(void *arg)
+{
+	struct element *e = arg;
+
+	device_cast(e->dev, e->a, DTYPE_BF16, e->c, DTYPE_F32, COUNT);
+}
+
+static void run_mse(void *arg)
+{
+	struct element *e = arg;
+
+	device_mse(e->dev, (struct view){e->a, COLUMNS}, (struct view){e->b, COLUMNS},
+		   (struct view){e->c, COLUMNS}, COUNT / COLUMNS, COLUMNS, 1e-6f);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void *);
+	int bytes; /* read and written per element */
+} list[] = {
+	{"sgd", run_sgd, 12},	      {"momentum", run_momentum, 20}, {"adamw", run_adamw, 28},
+	{"norm", run_norm, 4},	      {"scale+finite", run_scale, 8}, {"mse", run_mse, 12},
+	{"fp32->fp16", run_to_f16, 6}, {"fp16->fp32", run_from_f16, 6},
+	{"fp32->bf16", run_to_bf16, 6}, {"bf16->fp32", run_from_bf16, 6},
+};
+
+static enum status allocate(struct element *e, struct error *err)
+{
+	enum status st;
+	float **arrays[] = {&e->a, &e->b, &e->c, &e->d};
+
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
+		TRY(device_alloc(e->dev, MEMORY_WORKSPACE, (uint64_t)COUNT * sizeof(float),
+				 "the benchmark's arrays", (void **)arrays[i], err));
+		rng_uniform(0, i, 0, COUNT, 0.001f, 1, *arrays[i]);
+	}
+	TRY(device_reserve(e->dev, COUNT / COLUMNS, COLUMNS, err));
+out:
+	return st;
+}
+
+enum status bench_kernels(struct bench *b, struct error *err)
+{
+	enum status st;
+	struct element e = {0};
+	double read, copy, bound;
+
+	TRY(bench_open(b, 0, err));
+	e.dev = b->dev;
+	TRY(allocate(&e, err));
+	TRY(bench_memory(b, &read, &copy, err));
+	bound = fmax(read, copy);
+	if (b->as_json) {
+		json_put_double(&b->json, "memory_gb_per_s", bound);
+		json_put_int(&b->json, "threads", device_threads(b->dev));
+		json_begin_array(&b->json, "rows");
+	} else {
+		printf("memory: read %.1f GB/s, copy %.1f GB/s; %s\n\n", read, copy,
+		       device_description(b->dev));
+		printf("%-14s %10s %10s %8s\n", "kernel", "ms", "GB/s", "share");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+		double ms = bench_time(b->seconds, list[i].run, &e).best_ms;
+		double rate = (double)COUNT * list[i].bytes / ms * 1e-6;
+
+		if (!b->as_json) {
+			printf("%-14s %10.3f %10.1f %8.3f\n", list[i].name, ms, rate, rate / bound);
+			continue;
+		}
+		json_begin_object(&b->json, NULL);
+		json_put_string(&b->json, "kernel", list[i].name);
+		json_put_int(&b->json, "elements", COUNT);
+		json_put_double(&b->json, "ms", ms);
+		json_put_double(&b->json, "gb_per_s", rate);
+		json_put_double(&b->json, "share", rate / bound);
+		json_end_object(&b->json);
+	}
+	if (b->as_json)
+		json_end_array(&b->json);
+out:
+	return st;
+}

@@ -1,0 +1,10 @@
+/* cmd.h - the commands. Each takes the arguments behind its name. */
+#ifndef KOLM_CMD_CMD_H
+#define KOLM_CMD_CMD_H
+
+#include "base/error.h"
+
+enum status cmd_train(int argc, char *const *argv, struct error *err);
+enum status cmd_bench(int argc, char *const *argv, struct error *err);
+
+#endif

@@ -1,0 +1,227 @@
+/* config.c - the option table of kolm train, and what must hold between options. */
+#include "config/config.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20, ROWS_LIMIT = 1 << 24 };
+
+static const char *const models[] = {"mlp", NULL};
+static const char *const activations[] = {"none", "relu", "gelu", NULL};
+static const char *const losses[] = {"auto", "mse", "cross-entropy", NULL};
+static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
+static const char *const pins[] = {"auto", "none", NULL};
+static const char *const log_formats[] = {"text", "jsonl", NULL};
+
+#define AT(member)	.offset = offsetof(struct config, member)
+#define TEXT_AT(member) AT(member), .capacity = sizeof(((struct config *)0)->member)
+#define CHOICE(member, list) .type = OPTION_CHOICE, AT(member), .choices = list
+
+/* clang-format off */
+static const struct option options[] = {
+	{"model", .group = "Model", CHOICE(model, models), .initial = "mlp",
+	 .help = "a stack of linear layers"},
+	{"dim", .group = "Model", .type = OPTION_INT, AT(dim), .initial = "1024", .meta = "N",
+	 .min = 1, .max = DIM_MAX, .help = "width of the layers"},
+	{"depth", .group = "Model", .type = OPTION_INT, AT(depth), .initial = "8", .meta = "N",
+	 .min = 1, .max = 4096, .help = "number of layers"},
+	{"activation", .group = "Model", CHOICE(activation, activations), .initial = "relu",
+	 .help = "after every layer but the last"},
+	{"loss", .group = "Model", CHOICE(loss, losses), .initial = "auto",
+	 .help = "auto: cross-entropy where the data has labels, otherwise mse"},
+
+	{"batch", .group = "Batch", .type = OPTION_INT, AT(batch), .initial = "64", .meta = "N",
+	 .min = 1, .max = ROWS_LIMIT, .help = "global batch: samples per optimizer step"},
+	{"micro-batches", "accum-steps", .group = "Batch", .type = OPTION_INT, AT(micro_batches),
+	 .initial = "1", .meta = "M", .min = 1, .max = ROWS_LIMIT,
+	 .help = "cut the batch in M parts and accumulate their gradients"},
+	{"micro-batch-size", .group = "Batch", .type = OPTION_INT, AT(micro_batch_size),
+	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = ROWS_LIMIT,
+	 .help = "samples per micro-batch; batch = M * S, give any two"},
+
+	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizers), .initial = "sgd",
+	 .help = "as PyTorch defines them"},
+	{"lr", .group = "Optimizer", .type = OPTION_FLOAT, AT(lr), .initial = "0.001", .meta = "X",
+	 .min = 0, .max = 1e6, .help = "learning rate"},
+	{"momentum", .group = "Optimizer", .type = OPTION_FLOAT, AT(momentum), .initial = "0.9",
+	 .meta = "X", .min = 0, .max = 0.999999, .help = "of the momentum optimizer"},
+	{"beta1", .group = "Optimizer", .type = OPTION_FLOAT, AT(beta1), .initial = "0.9",
+	 .meta = "X", .min = 0, .max = 0.999999, .help = "of adamw"},
+	{"beta2", .group = "Optimizer", .type = OPTION_FLOAT, AT(beta2), .initial = "0.999",
+	 .meta = "X", .min = 0, .max = 0.999999, .help = "of adamw"},
+	{"eps", .group = "Optimizer", .type = OPTION_FLOAT, AT(eps), .initial = "1e-08",
+	 .meta = "X", .min = 1e-30, .max = 1, .help = "of adamw"},
+	{"weight-decay", .group = "Optimizer", .type = OPTION_FLOAT, AT(weight_decay),
+	 .initial = "0", .meta = "X", .min = 0, .max = 1e6,
+	 .help = "added to the gradient; adamw: decoupled"},
+	{"clip-grad", .group = "Optimizer", .type = OPTION_FLOAT, AT(clip_grad), .initial = "off",
+	 .zero = "off", .meta = "X", .min = 0, .max = 1e30,
+	 .help = "largest norm of the gradient over all parameters"},
+
+	{"steps", .group = "Run", .type = OPTION_INT, AT(steps), .initial = "35", .meta = "N",
+	 .min = 1, .max = 10000000, .help = "optimizer steps"},
+	{"warmup", .group = "Run", .type = OPTION_INT, AT(warmup), .initial = "5", .meta = "N",
+	 .min = 0, .max = 10000000, .help = "first steps that are left out of the statistics"},
+	{"seed", .group = "Run", .type = OPTION_INT64, AT(seed), .initial = "0", .meta = "N",
+	 .min = 0, .max = 9007199254740992.0, .help = "of weights and data; same seed, same run"},
+	{"data", .group = "Run", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
+	 .meta = "SPEC", .help = "synthetic (learnable), noise, csv:FILE (last column: label or "
+	 "target), idx:IMAGES,LABELS"},
+	{"holdout", .group = "Run", .type = OPTION_FLOAT, AT(holdout), .initial = "0.1",
+	 .meta = "X", .min = 0, .max = 0.9,
+	 .help = "share of a data file that is kept for the final evaluation"},
+
+	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
+	 .meta = "SPEC", .help = "what to compute on: cpu"},
+	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
+	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",
+	 .help = "memory limit, such as 2GiB; exceeding it is an error that says what did not fit"},
+	{"threads", .group = "Machine", .type = OPTION_INT, AT(threads), .initial = "auto",
+	 .zero = "auto", .meta = "N", .min = 1, .max = 256, .help = "auto: one per core"},
+	{"pin", .group = "Machine", CHOICE(pin, pins), .initial = "auto",
+	 .help = "auto: keep each thread on a core of its own"},
+
+	{"run-dir", .group = "Output", .type = OPTION_STRING, TEXT_AT(run_dir), .initial = "",
+	 .meta = "DIR", .unsaved = true,
+	 .help = "where the run's files go; default runs/TIME-PID"},
+	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
+	 .initial = "", .meta = "DIR", .unsaved = true,
+	 .help = "write weights and batches for a check elsewhere (at most 20 steps)"},
+	{"config", .group = "Output", .type = OPTION_STRING, TEXT_AT(config_file), .initial = "",
+	 .meta = "FILE", .unsaved = true,
+	 .help = "read options from JSON, such as config.json of a run; the command line wins"},
+	{"log-format", .group = "Output", CHOICE(log_format, log_formats), .initial = "text",
+	 .unsaved = true, .help = "one line per step, for people or for programs"},
+	{"quiet", .group = "Output", .type = OPTION_FLAG, AT(quiet), .initial = "false",
+	 .unsaved = true, .help = "print errors only"},
+	{"verbose", .group = "Output", .type = OPTION_FLAG, AT(verbose), .initial = "false",
+	 .unsaved = true, .help = "say more about the machine and the memory"},
+};
+
+static const char *const examples[] = {
+	"kolm train                                       # 8 layers of 1024, 35 steps",
+	"kolm train --optimizer adamw --dim 256 --steps 200",
+	"kolm train --batch 256 --micro-batches 8         # accumulate 8 micro-batches of 32",
+	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
+	"kolm train --config runs/old/config.json --lr 0.01",
+	NULL,
+};
+/* clang-format on */
+
+const struct option_table config_table = {
+	.command = "train",
+	.usage = "kolm train [options]",
+	.summary = "Train a model and write what was measured to a run folder.",
+	.options = options,
+	.count = ARRAY_SIZE(options),
+	.examples = examples,
+};
+
+static enum status read_file(struct config *c, struct error *err)
+{
+	enum status st;
+	char *bytes = NULL;
+	size_t size;
+
+	TRY(file_read(c->config_file, CONFIG_FILE_LIMIT, &bytes, &size, err));
+	TRY(options_read_json(&c->values, bytes, size, c->config_file, err));
+out:
+	free(bytes);
+	return st;
+}
+
+/* The nearest value of at most, and of at least, batch that m divides. */
+static enum status not_divisible(int batch, int m, const char *what, struct error *err)
+{
+	int below = batch / m * m, above = below + m;
+
+	FAIL(err, ERR_USAGE, "--batch %d does not divide into %d %s", batch, m, what);
+	if (below)
+		return HINT(err, "--batch %d or %d would", below, above);
+	return HINT(err, "--batch %d would", above);
+}
+
+/*
+ * batch = M * S: two of them give the third. Where all three are given and contradict
+ * each other, what the command line says beats what a file says.
+ */
+static enum status resolve_batch(struct config *c, struct error *err)
+{
+	enum option_source batch = options_source(&c->values, "batch");
+	enum option_source m = options_source(&c->values, "micro-batches");
+	enum option_source s = options_source(&c->values, "micro-batch-size");
+	bool use_size = c->micro_batch_size > 0;
+
+	if (use_size && s == SOURCE_FILE && (batch > s || m > s))
+		use_size = false;
+	if (!use_size) {
+		if (c->batch % c->micro_batches)
+			return not_divisible(c->batch, c->micro_batches, "micro-batches", err);
+		c->micro_batch_size = c->batch / c->micro_batches;
+		return OK;
+	}
+	if (m == SOURCE_DEFAULT || (m < s && batch >= m)) {
+		if (c->batch % c->micro_batch_size)
+			return not_divisible(c->batch, c->micro_batch_size,
+					     "samples per micro-batch", err);
+		c->micro_batches = c->batch / c->micro_batch_size;
+		return OK;
+	}
+	if ((int64_t)c->micro_batches * c->micro_batch_size > ROWS_LIMIT)
+		return FAIL(err, ERR_USAGE, "%d micro-batches of %d samples exceed %d samples",
+			    c->micro_batches, c->micro_batch_size, ROWS_LIMIT);
+	if (batch != SOURCE_DEFAULT && c->batch != c->micro_batches * c->micro_batch_size) {
+		FAIL(err, ERR_USAGE,
+		     "--batch %d contradicts --micro-batches %d times --micro-batch-size %d",
+		     c->batch, c->micro_batches, c->micro_batch_size);
+		return HINT(err, "leave one of them out, or use --batch %d",
+			    c->micro_batches * c->micro_batch_size);
+	}
+	c->batch = c->micro_batches * c->micro_batch_size;
+	return OK;
+}
+
+static enum status validate(struct config *c, struct error *err)
+{
+	enum status st;
+
+	TRY(resolve_batch(c, err));
+	if (c->warmup >= c->steps) {
+		/* A short run with the default warm-up keeps at least one measured step. */
+		if (options_source(&c->values, "warmup") != SOURCE_DEFAULT) {
+			FAIL(err, ERR_USAGE, "--warmup %d leaves none of --steps %d to measure",
+			     c->warmup, c->steps);
+			return HINT(err, "use --warmup %d or less", c->steps - 1);
+		}
+		c->warmup = c->steps - 1;
+	}
+	if (*c->dump_check && c->steps > CHECK_STEPS_MAX) {
+		FAIL(err, ERR_USAGE, "--dump-check with --steps %d: at most %d steps are kept",
+		     c->steps, CHECK_STEPS_MAX);
+		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
+	}
+	if (c->quiet && c->verbose) {
+		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");
+		return HINT(err, "leave one of them out");
+	}
+out:
+	return st;
+}
+
+enum status config_read(struct config *c, int argc, char *const *argv, struct error *err)
+{
+	enum status st;
+
+	memset(c, 0, sizeof(*c));
+	options_init(&c->values, &config_table, c);
+	TRY(options_parse(&c->values, argc, argv, err));
+	if (c->values.help)
+		return OK;
+	if (*c->config_file)
+		TRY(read_file(c, err));
+	TRY(validate(c, err));
+out:
+	return st;
+}

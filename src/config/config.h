@@ -1,0 +1,50 @@
+/*
+ * config.h - everything that defines a training run, read from the command line and
+ * a JSON file, checked and resolved before anything else happens.
+ */
+#ifndef KOLM_CONFIG_CONFIG_H
+#define KOLM_CONFIG_CONFIG_H
+
+#include "config/option.h"
+
+#include <limits.h>
+
+enum { CHECK_STEPS_MAX = 20 }; /* --dump-check keeps every batch in memory and on disk */
+
+enum config_pin { PIN_AUTO, PIN_NONE };
+enum config_log_format { LOG_TEXT, LOG_JSONL };
+
+struct config {
+	/* the model */
+	int model; /* "mlp", the only one */
+	int dim, depth;
+	int activation; /* enum activation */
+	int loss;	/* enum data_task */
+	/* the batch: batch = micro_batches * micro_batch_size */
+	int batch, micro_batches, micro_batch_size;
+	/* the optimizer */
+	int optimizer; /* enum optimizer */
+	double lr, momentum, beta1, beta2, eps, weight_decay, clip_grad;
+	/* the run */
+	int steps, warmup;
+	int64_t seed;
+	char data[2 * PATH_MAX];
+	double holdout;
+	/* the machine */
+	char device[128];
+	uint64_t device_memory;
+	int threads, pin;
+	/* output */
+	char run_dir[PATH_MAX], dump_check[PATH_MAX], config_file[PATH_MAX];
+	int log_format;
+	bool quiet, verbose;
+
+	struct option_values values; /* who set what; feeds config.json */
+};
+
+extern const struct option_table config_table;
+
+/* The arguments behind "kolm train". config->values.help is set if help is wanted. */
+enum status config_read(struct config *c, int argc, char *const *argv, struct error *err);
+
+#endif

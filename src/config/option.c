@@ -1,0 +1,239 @@
+/* option.c - parsing and storing options; see option.h */
+#include "config/option.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *field(const struct option_values *v, const struct option *o)
+{
+	return (char *)v->target + o->offset;
+}
+
+const struct option *options_find(const struct option_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct option *o = &table->options[i];
+
+		if (name_equal(name, o->name) || (o->alias && name_equal(name, o->alias)))
+			return o;
+	}
+	return NULL;
+}
+
+enum option_source options_source(const struct option_values *v, const char *name)
+{
+	const struct option *o = options_find(v->table, name);
+
+	assert(o);
+	return (enum option_source)v->source[o - v->table->options];
+}
+
+static enum status unknown(const struct option_table *table, const char *name,
+			   const char *where, struct error *err)
+{
+	const char *names[2 * OPTION_MAX + 1];
+	const char *nearest;
+	size_t n = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		names[n++] = table->options[i].name;
+		if (table->options[i].alias)
+			names[n++] = table->options[i].alias;
+	}
+	names[n++] = "help";
+	nearest = name_nearest(name, names, n);
+	FAIL(err, ERR_USAGE, "%sunknown option '%.64s'", where, name);
+	if (nearest)
+		return HINT(err, "did you mean --%s?", nearest);
+	return HINT(err, "'kolm %s --help' lists the options", table->command);
+}
+
+static enum status bad_value(const struct option *o, const char *text, const char *wanted,
+			     struct error *err)
+{
+	FAIL(err, ERR_USAGE, "--%s %.128s is not %s", o->name, *text ? text : "''", wanted);
+	return HINT(err, "--%s %s: %s (default %s)", o->name, o->meta ? o->meta : "", o->help,
+		    *o->initial ? o->initial : "none");
+}
+
+static enum status check_range(const struct option *o, double value, const char *text,
+			       struct error *err)
+{
+	if (o->min == o->max || (value >= o->min && value <= o->max))
+		return OK;
+	FAIL(err, ERR_USAGE, "--%s %.64s is out of range", o->name, text);
+	return HINT(err, "it takes %.15g to %.15g", o->min, o->max);
+}
+
+static enum status set_choice(const struct option *o, const char *text, int *out,
+			      struct error *err)
+{
+	struct text list;
+
+	for (int i = 0; o->choices[i]; i++)
+		if (!strcmp(o->choices[i], text)) {
+			*out = i;
+			return OK;
+		}
+	text_init(&list);
+	for (int i = 0; o->choices[i]; i++)
+		text_addf(&list, "%s%s", i ? ", " : "", o->choices[i]);
+	FAIL(err, ERR_USAGE, "--%s %.64s is not a known choice", o->name, *text ? text : "''");
+	HINT(err, "choose one of %s", list.data);
+	text_release(&list);
+	return ERR_USAGE;
+}
+
+static enum status set_number(const struct option *o, const char *text, void *at,
+			      struct error *err)
+{
+	enum status st = OK;
+	int64_t whole = 0;
+	double real = 0;
+	uint64_t bytes = 0;
+	bool is_zero_word = o->zero && !strcmp(o->zero, text);
+
+	switch (o->type) {
+	case OPTION_INT:
+	case OPTION_INT64:
+		if (!is_zero_word && !units_parse_int(text, &whole))
+			return bad_value(o, text, "a whole number", err);
+		if (!is_zero_word)
+			TRY(check_range(o, (double)whole, text, err));
+		if (o->type == OPTION_INT64)
+			*(int64_t *)at = whole;
+		else
+			*(int *)at = (int)whole;
+		break;
+	case OPTION_FLOAT:
+		if (!is_zero_word && !units_parse_float(text, &real))
+			return bad_value(o, text, "a number", err);
+		if (!is_zero_word)
+			TRY(check_range(o, real, text, err));
+		*(double *)at = real;
+		break;
+	default:
+		if (!is_zero_word && !units_parse_size(text, &bytes))
+			return bad_value(o, text, "a size such as 512MiB or 2GB", err);
+		*(uint64_t *)at = bytes;
+	}
+out:
+	return st;
+}
+
+static enum status set_value(const struct option *o, const char *text, void *at,
+			     struct error *err)
+{
+	switch (o->type) {
+	case OPTION_CHOICE:
+		return set_choice(o, text, at, err);
+	case OPTION_STRING:
+		if (strlen(text) >= o->capacity)
+			return FAIL(err, ERR_USAGE, "--%s: %zu characters are too long", o->name,
+				    strlen(text));
+		memcpy(at, text, strlen(text) + 1);
+		return OK;
+	case OPTION_FLAG:
+		if (strcmp(text, "true") && strcmp(text, "false"))
+			return bad_value(o, text, "true or false", err);
+		*(bool *)at = !strcmp(text, "true");
+		return OK;
+	default:
+		return set_number(o, text, at, err);
+	}
+}
+
+enum status options_set(struct option_values *v, const char *name, const char *text,
+			enum option_source source, struct error *err)
+{
+	const struct option *o = options_find(v->table, name);
+	size_t i;
+
+	if (!o)
+		return unknown(v->table, name, "", err);
+	i = (size_t)(o - v->table->options);
+	if (source < v->source[i]) {
+		/* Hidden by a higher source, but still checked. */
+		char *spare = calloc(1, o->capacity + sizeof(double));
+		enum status st = spare ? set_value(o, text, spare, err)
+				       : FAIL(err, ERR_MEMORY, "no memory for an option");
+
+		free(spare);
+		return st;
+	}
+	v->source[i] = (unsigned char)source;
+	return set_value(o, text, field(v, o), err);
+}
+
+void options_init(struct option_values *v, const struct option_table *table, void *target)
+{
+	struct error err;
+
+	assert(table->count <= OPTION_MAX);
+	*v = (struct option_values){.table = table, .target = target};
+	for (size_t i = 0; i < table->count; i++) {
+		enum status st = set_value(&table->options[i], table->options[i].initial,
+					   field(v, &table->options[i]), &err);
+
+		assert(st == OK);
+		(void)st;
+	}
+}
+
+/* argv[*i] is --name, --name=value or --name value; *i moves over what it used. */
+static enum status parse_one(struct option_values *v, int argc, char *const *argv, int *i,
+			     struct error *err)
+{
+	const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+	const struct option *o;
+	char name[64];
+	size_t n = equals ? (size_t)(equals - word) : strlen(word);
+
+	if (n >= sizeof(name))
+		n = sizeof(name) - 1;
+	memcpy(name, word, n);
+	name[n] = '\0';
+	if (!strcmp(name, "help")) {
+		v->help = true;
+		return OK;
+	}
+	o = options_find(v->table, name);
+	if (!o)
+		return unknown(v->table, name, "", err);
+	if (equals)
+		return options_set(v, name, equals + 1, SOURCE_COMMAND_LINE, err);
+	if (o->type == OPTION_FLAG)
+		return options_set(v, name, "true", SOURCE_COMMAND_LINE, err);
+	if (*i + 1 >= argc) {
+		FAIL(err, ERR_USAGE, "--%s needs a value", o->name);
+		return HINT(err, "--%s %s: %s", o->name, o->meta ? o->meta : "", o->help);
+	}
+	++*i;
+	return options_set(v, name, argv[*i], SOURCE_COMMAND_LINE, err);
+}
+
+enum status options_parse(struct option_values *v, int argc, char *const *argv,
+			  struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < argc && !v->help; i++) {
+		if (!strcmp(argv[i], "-h")) {
+			v->help = true;
+		} else if (!strncmp(argv[i], "--", 2) && argv[i][2]) {
+			TRY(parse_one(v, argc, argv, &i, err));
+		} else if (argv[i][0] != '-' && v->positionals < v->table->positional) {
+			v->positional[v->positionals++] = argv[i];
+		} else {
+			FAIL(err, ERR_USAGE, "unexpected argument '%.64s'", argv[i]);
+			return HINT(err, "options begin with two dashes; 'kolm %s --help' lists them",
+				    v->table->command);
+		}
+	}
+out:
+	return st;
+}

@@ -1,0 +1,255 @@
+/* csv.c - see table.h */
+#include "data/table.h"
+#include "base/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cursor {
+	const char *at, *end; /* of the text; *end is readable and '\0' */
+	const char *where;
+	int64_t line;
+	char separator;
+};
+
+static bool is_blank(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+		p++;
+	return p == end;
+}
+
+/* The next line that is not blank, without its line break; false at the end. */
+static bool next_line(struct cursor *c, const char **begin, const char **end)
+{
+	while (c->at < c->end) {
+		const char *stop = memchr(c->at, '\n', (size_t)(c->end - c->at));
+
+		*begin = c->at;
+		*end = stop ? stop : c->end;
+		c->at = stop ? stop + 1 : c->end;
+		c->line++;
+		if (!is_blank(*begin, *end))
+			return true;
+	}
+	return false;
+}
+
+static int count_columns(const char *p, const char *end, char separator)
+{
+	int n = 1;
+
+	for (; p < end; p++)
+		n += *p == separator;
+	return n;
+}
+
+/* One cell as a number. Returns false if it is anything else. */
+static bool parse_cell(const char *p, const char *end, float *value)
+{
+	char buf[64], *rest;
+	size_t n;
+
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	while (end > p && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+		end--;
+	n = (size_t)(end - p);
+	if (!n || n >= sizeof(buf))
+		return false;
+	memcpy(buf, p, n);
+	buf[n] = '\0';
+	if (buf[strspn(buf, "+-")] == '\0' || strpbrk(buf, "xX"))
+		return false;
+	*value = strtof(buf, &rest);
+	return *rest == '\0';
+}
+
+static const char *cell_end(const char *p, const char *end, char separator)
+{
+	const char *stop = memchr(p, separator, (size_t)(end - p));
+
+	return stop ? stop : end;
+}
+
+/* A heading is a first line in which no cell is a number. */
+static bool is_heading(const char *p, const char *end, char separator)
+{
+	float value;
+
+	for (;;) {
+		const char *stop = cell_end(p, end, separator);
+
+		if (parse_cell(p, stop, &value))
+			return false;
+		if (stop == end)
+			return true;
+		p = stop + 1;
+	}
+}
+
+static enum status parse_line(const struct cursor *c, const char *p, const char *end,
+			      int columns, float *row, struct error *err)
+{
+	int found = count_columns(p, end, c->separator);
+
+	if (found != columns) {
+		FAIL(err, ERR_USAGE, "%s line %lld has %d columns, the first has %d", c->where,
+		     (long long)c->line, found, columns);
+		return HINT(err, "every line needs the same number of columns");
+	}
+	for (int i = 0; i < columns; i++) {
+		const char *stop = cell_end(p, end, c->separator);
+
+		if (!parse_cell(p, stop, &row[i])) {
+			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not a number",
+			     c->where, (long long)c->line, i + 1,
+			     (int)(stop - p > 40 ? 40 : stop - p), p);
+			return HINT(err, "mend or remove that line");
+		}
+		if (!isfinite(row[i])) {
+			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not finite",
+			     c->where, (long long)c->line, i + 1,
+			     (int)(stop - p > 40 ? 40 : stop - p), p);
+			return HINT(err, "fill in or remove missing values");
+		}
+		p = stop + 1;
+	}
+	return OK;
+}
+
+static char guess_separator(const char *p, const char *end)
+{
+	for (; p < end; p++)
+		if (*p == ',' || *p == ';' || *p == '\t')
+			return *p;
+	return ',';
+}
+
+/* Whole numbers 0..999 in the last column are labels; anything else is a target. */
+static void find_labels(struct table *t)
+{
+	int highest = 0;
+
+	for (int64_t i = 0; i < t->samples; i++) {
+		float v = t->targets[i];
+
+		if (v < 0 || v >= TABLE_CLASSES_MAX || v != floorf(v))
+			return;
+		t->labels[i] = (int32_t)v;
+		highest = (int)v > highest ? (int)v : highest;
+	}
+	/* One class alone would leave nothing to learn. */
+	t->classes = highest ? highest + 1 : 0;
+}
+
+static enum status allocate(struct table *t, int64_t samples, const char *where,
+			    struct error *err)
+{
+	t->values = malloc((size_t)samples * (size_t)t->features * sizeof(float));
+	t->labels = malloc((size_t)samples * sizeof(*t->labels));
+	t->targets = malloc((size_t)samples * sizeof(*t->targets));
+	if (!t->values || !t->labels || !t->targets)
+		return FAIL(err, ERR_MEMORY, "no memory for %lld samples of %s",
+			    (long long)samples, where);
+	return OK;
+}
+
+static enum status read_samples(struct table *t, struct cursor *c, float *row,
+				struct error *err)
+{
+	enum status st = OK;
+	const char *begin, *end;
+
+	while (next_line(c, &begin, &end)) {
+		TRY(parse_line(c, begin, end, t->features + 1, row, err));
+		memcpy(t->values + t->samples * t->features, row,
+		       (size_t)t->features * sizeof(float));
+		t->targets[t->samples++] = row[t->features];
+	}
+out:
+	return st;
+}
+
+enum status table_parse_csv(struct table *t, const char *bytes, size_t size, const char *where,
+			    struct error *err)
+{
+	enum status st;
+	struct cursor c = {bytes, bytes + size, where, 0, ','};
+	struct cursor count;
+	const char *begin, *end;
+	float *row = NULL;
+	int64_t lines = 0;
+	int columns;
+
+	*t = (struct table){0};
+	if (memchr(bytes, '\0', size))
+		return FAIL(err, ERR_USAGE, "%s is not text: it contains a zero byte", where);
+	if (!next_line(&c, &begin, &end))
+		return FAIL(err, ERR_USAGE, "%s is empty", where);
+	c.separator = guess_separator(begin, end);
+	columns = count_columns(begin, end, c.separator);
+	if (columns < 2) {
+		FAIL(err, ERR_USAGE, "%s line %lld has one column", where, (long long)c.line);
+		return HINT(err, "a sample is its features and then its label or target");
+	}
+	if (!is_heading(begin, end, c.separator)) {
+		c.at = begin;
+		c.line--;
+	}
+	for (count = c; next_line(&count, &begin, &end);)
+		lines++;
+	if (!lines)
+		return FAIL(err, ERR_USAGE, "%s has a heading but no samples", where);
+	t->features = columns - 1;
+	row = malloc((size_t)columns * sizeof(*row));
+	if (!row) {
+		st = FAIL(err, ERR_MEMORY, "no memory for %d columns", columns);
+		goto out;
+	}
+	TRY(allocate(t, lines, where, err));
+	TRY(read_samples(t, &c, row, err));
+	find_labels(t);
+out:
+	free(row);
+	if (st != OK)
+		table_release(t);
+	return st;
+}
+
+enum status table_read_csv(struct table *t, const char *path, struct error *err)
+{
+	enum status st;
+	char *bytes = NULL;
+	size_t size;
+
+	*t = (struct table){0};
+	TRY(file_read(path, SIZE_MAX / 8, &bytes, &size, err));
+	TRY(table_parse_csv(t, bytes, size, path, err));
+out:
+	free(bytes);
+	return st;
+}
+
+void table_release(struct table *t)
+{
+	free(t->values);
+	free(t->labels);
+	free(t->targets);
+	*t = (struct table){0};
+}
+
+enum status table_as_regression(struct table *t, struct error *err)
+{
+	if (!t->classes)
+		return OK;
+	if (!t->targets)
+		t->targets = malloc((size_t)t->samples * sizeof(*t->targets));
+	if (!t->targets)
+		return FAIL(err, ERR_MEMORY, "no memory for %lld targets", (long long)t->samples);
+	for (int64_t i = 0; i < t->samples; i++)
+		t->targets[i] = (float)t->labels[i];
+	t->classes = 0;
+	return OK;
+}

@@ -1,0 +1,126 @@
+/* idx.c - see table.h. An IDX file: 00 00 type dims, big-endian sizes, data. */
+#include "data/table.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { IDX_UNSIGNED_BYTE = 0x08, IDX_FEATURES_MAX = 1 << 20 };
+
+struct idx {
+	int64_t count;	  /* the first size */
+	int64_t features; /* the product of the others */
+	const unsigned char *data;
+};
+
+static enum status parse(struct idx *x, const void *bytes, size_t size, const char *where,
+			 struct error *err)
+{
+	const unsigned char *p = bytes;
+	int dims;
+	uint64_t total = 1;
+
+	if (size >= 2 && p[0] == 0x1f && p[1] == 0x8b) {
+		FAIL(err, ERR_USAGE, "%s is compressed", where);
+		return HINT(err, "run gunzip on it first");
+	}
+	if (size < 4 || p[0] || p[1])
+		return FAIL(err, ERR_USAGE, "%s is not an IDX file: it must begin with two zero bytes",
+			    where);
+	if (p[2] != IDX_UNSIGNED_BYTE) {
+		FAIL(err, ERR_USAGE, "%s holds elements of type 0x%02x", where, p[2]);
+		return HINT(err, "only unsigned bytes (0x08) are read");
+	}
+	dims = p[3];
+	if (dims < 1 || size < 4 + 4 * (size_t)dims)
+		return FAIL(err, ERR_USAGE, "%s has %d dimensions and %zu bytes: the header is cut",
+			    where, dims, size);
+	*x = (struct idx){.features = 1, .data = p + 4 + 4 * dims};
+	for (int i = 0; i < dims; i++) {
+		const unsigned char *q = p + 4 + 4 * i;
+		uint64_t n = (uint64_t)q[0] << 24 | (uint64_t)q[1] << 16 | (uint64_t)q[2] << 8 | q[3];
+
+		if (!n || __builtin_mul_overflow(total, n, &total) || total > SIZE_MAX / 8)
+			return FAIL(err, ERR_USAGE, "%s: dimension %d has size %llu", where, i + 1,
+				    (unsigned long long)n);
+		if (i == 0)
+			x->count = (int64_t)n;
+		else
+			x->features *= (int64_t)n;
+	}
+	if (size - 4 - 4 * (size_t)dims != total) {
+		FAIL(err, ERR_USAGE, "%s should hold %llu bytes of data and holds %zu", where,
+		     (unsigned long long)total, size - 4 - 4 * (size_t)dims);
+		return HINT(err, "the file is cut or not what its header says");
+	}
+	return OK;
+}
+
+static enum status fill(struct table *t, const struct idx *images, const struct idx *labels,
+			struct error *err)
+{
+	int64_t n = images->count * images->features;
+
+	t->values = malloc((size_t)n * sizeof(float));
+	t->labels = malloc((size_t)labels->count * sizeof(*t->labels));
+	if (!t->values || !t->labels)
+		return FAIL(err, ERR_MEMORY, "no memory for %lld images", (long long)images->count);
+	for (int64_t i = 0; i < n; i++)
+		t->values[i] = (float)images->data[i] / 255;
+	for (int64_t i = 0; i < labels->count; i++) {
+		t->labels[i] = labels->data[i];
+		t->classes = imax(t->classes, labels->data[i] + 1);
+	}
+	t->samples = images->count;
+	t->features = (int)images->features;
+	return OK;
+}
+
+enum status table_parse_idx(struct table *t, const void *images, size_t images_size,
+			    const void *labels, size_t labels_size, const char *where,
+			    struct error *err)
+{
+	enum status st;
+	struct idx x, y;
+	char name[256];
+
+	*t = (struct table){0};
+	snprintf(name, sizeof(name), "%s (images)", where);
+	TRY(parse(&x, images, images_size, name, err));
+	snprintf(name, sizeof(name), "%s (labels)", where);
+	TRY(parse(&y, labels, labels_size, name, err));
+	if (x.features > IDX_FEATURES_MAX) {
+		st = FAIL(err, ERR_USAGE, "%s: images of %lld bytes are too large", where,
+			  (long long)x.features);
+		goto out;
+	}
+	if (y.features != 1 || y.count != x.count) {
+		st = FAIL(err, ERR_USAGE, "%s: %lld images but %lld labels of %lld bytes", where,
+			  (long long)x.count, (long long)y.count, (long long)y.features);
+		HINT(err, "give the images first, then the labels that belong to them");
+		goto out;
+	}
+	TRY(fill(t, &x, &y, err));
+out:
+	if (st != OK)
+		table_release(t);
+	return st;
+}
+
+enum status table_read_idx(struct table *t, const char *images, const char *labels,
+			   struct error *err)
+{
+	enum status st;
+	char *x = NULL, *y = NULL;
+	size_t x_size, y_size;
+
+	*t = (struct table){0};
+	TRY(file_read(images, SIZE_MAX / 8, &x, &x_size, err));
+	TRY(file_read(labels, SIZE_MAX / 8, &y, &y_size, err));
+	TRY(table_parse_idx(t, x, x_size, y, y_size, images, err));
+out:
+	free(y);
+	free(x);
+	return st;
+}

@@ -1,0 +1,43 @@
+/* kernels.c - which kernel tables can this CPU run? */
+#include "device/cpu/kernels.h"
+#include "device/cpu/layout.h"
+
+#include <string.h>
+
+size_t kernels_packed_size(int rows, int out)
+{
+	return (size_t)ceil_div(out, BLOCK) * (size_t)rows * BLOCK_STRIDE;
+}
+
+const struct kernels *const *kernels_available(void)
+{
+	static const struct kernels *tables[5];
+	int n = 0;
+
+	if (tables[0])
+		return tables;
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+		tables[n++] = &kernels_avx512;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    __builtin_cpu_supports("f16c"))
+		tables[n++] = &kernels_avx2;
+#endif
+	tables[n++] = &kernels_generic;
+	tables[n++] = &kernels_reference;
+	return tables;
+}
+
+const struct kernels *kernels_select(const char *name)
+{
+	const struct kernels *const *t = kernels_available();
+
+	if (!name || !*name)
+		return t[0];
+	for (; *t; t++)
+		if (!strcmp((*t)->name, name))
+			return *t;
+	return NULL;
+}

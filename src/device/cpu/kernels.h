@@ -1,0 +1,74 @@
+/*
+ * kernels.h - the table of CPU kernels. One complete plain-C reference, and faster
+ * tables for particular instruction sets that override it where they win.
+ *
+ * A kernel works on a part of its problem, so that threads can share it, and on
+ * memory that it is given: it can't fail and allocates nothing. The same part gives
+ * the same bits whatever the number of threads.
+ */
+#ifndef KOLM_DEVICE_CPU_KERNELS_H
+#define KOLM_DEVICE_CPU_KERNELS_H
+
+#include "device/kernel.h"
+
+enum {
+	ROWS_MAX = 128,	     /* rows that a matrix kernel takes at once */
+	BLOCK = 512,	     /* outputs of a block of packed output gradients */
+	BLOCK_STRIDE = 528,  /* a row of such a block, off the power of two */
+	SCRATCH = ROWS_MAX * 256, /* floats of working memory per thread */
+};
+
+/* Floats that the packed output gradients of rows x out need. */
+size_t kernels_packed_size(int rows, int out);
+
+struct kernels {
+	const char *name;
+
+	/* Outputs [16*p0, 16*p1) of y. */
+	void (*forward)(const struct linear *l, int p0, int p1, float *scratch);
+	/* Copy rows r0..r1 of dy to blocks [out/512][rows][528], zero-filled. */
+	void (*pack_dy)(const struct linear *l, int r0, int r1, float *packed);
+	/* Inputs [i0, i1) of dx (i0 a multiple of 4) from the packed dy. */
+	void (*backward_input)(const struct linear *l, const float *packed, int i0, int i1,
+			       float *scratch);
+	/* Outputs [16*p0, 16*p1) of dW and db. */
+	void (*backward_weight)(const struct linear *l, int p0, int p1, float *scratch);
+
+	/* dy = scale * (y - t); returns the sum of (y - t)^2 over one row of n. */
+	double (*mse_row)(const float *y, const float *target, float *dy, int n, float scale);
+	/* Returns -log softmax(y)[label]; dy = scale * (softmax(y) - onehot(label)). */
+	double (*cross_entropy_row)(const float *y, int label, float *dy, int n, float scale);
+
+	/* Update elements [begin, end); returns the sum of squares of grad there. */
+	double (*update)(const struct update *u, size_t begin, size_t end);
+	double (*sum_squares)(const float *x, size_t n);
+	/* x *= scale; returns whether every result is finite. */
+	bool (*scale_check)(float *x, size_t n, float scale);
+
+	/* Conversions round to nearest, ties to even. */
+	void (*f32_to_f16)(const float *src, uint16_t *dst, size_t n);
+	void (*f16_to_f32)(const uint16_t *src, float *dst, size_t n);
+	void (*f32_to_bf16)(const float *src, uint16_t *dst, size_t n);
+	void (*bf16_to_f32)(const uint16_t *src, float *dst, size_t n);
+
+	/* Benchmarks: run n rounds of independent FMAs, return the number of flops. */
+	double (*fma_rounds)(long n);
+};
+
+extern const struct kernels kernels_reference;
+#if defined(__x86_64__)
+extern const struct kernels kernels_avx2, kernels_avx512;
+#endif
+extern const struct kernels kernels_generic; /* 128-bit vectors of the base ISA */
+
+/*
+ * The best table that this CPU can run, or the one of that name (environment
+ * variable KOLM_CPU: reference, generic, avx2, avx512). NULL if name is unknown or
+ * this CPU can't run it.
+ */
+const struct kernels *kernels_select(const char *name);
+
+/* All tables that this CPU can run, best first, NULL at the end. */
+const struct kernels *const *kernels_available(void);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * reference.c - every kernel in plain C, as its definition reads. Slow, obvious, and
+ * what the fast kernels are tested against. Sums are taken in double.
+ */
+#include "device/cpu/half.h"
+#include "device/cpu/kernels.h"
+#include "device/cpu/layout.h"
+
+#include <math.h>
+#include <string.h>
+
+static float weight_at(const struct linear *l, int o, int i)
+{
+	return l->weight[layout_index(l->out, l->in, o, i)];
+}
+
+static double normal_cdf(double z)
+{
+	return 0.5 * erfc(-z * M_SQRT1_2);
+}
+
+static float activate(float z, enum activation act)
+{
+	switch (act) {
+	case ACT_RELU:
+		return z > 0 ? z : 0;
+	case ACT_GELU:
+		return (float)(z * normal_cdf(z));
+	default:
+		return z;
+	}
+}
+
+/* saved is the output for relu, the value before the activation for gelu. */
+static float derivative(float saved, enum activation act)
+{
+	double z = saved;
+
+	switch (act) {
+	case ACT_RELU:
+		return saved > 0 ? 1 : 0;
+	case ACT_GELU:
+		return (float)(normal_cdf(z) + z * exp(-0.5 * z * z) * 0.39894228040143268);
+	default:
+		return 1;
+	}
+}
+
+static void forward(const struct linear *l, int p0, int p1, float *scratch)
+{
+	(void)scratch;
+	for (int r = 0; r < l->rows; r++) {
+		const float *x = l->x.data + (size_t)r * l->x.stride;
+
+		for (int o = p0 * PANEL; o < imin(p1 * PANEL, l->out); o++) {
+			double sum = 0;
+			float z;
+
+			for (int i = 0; i < l->in; i++)
+				sum += (double)x[i] * weight_at(l, o, i);
+			z = (float)sum + (l->bias ? l->bias[o] : 0);
+			if (l->saved.data)
+				l->saved.data[(size_t)r * l->saved.stride + (size_t)o] = z;
+			l->y.data[(size_t)r * l->y.stride + (size_t)o] = activate(z, l->act);
+		}
+	}
+}
+
+static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
+{
+	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
+		int n = imin(BLOCK, l->out - o0);
+
+		for (int r = r0; r < r1; r++) {
+			float *to = packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows +
+					      (size_t)r) * BLOCK_STRIDE;
+
+			memcpy(to, l->y.data + (size_t)r * l->y.stride + o0,
+			       (size_t)n * sizeof(float));
+			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
+		}
+	}
+}
+
+static void backward_input(const struct linear *l, const float *packed, int i0, int i1,
+			   float *scratch)
+{
+	(void)packed;
+	(void)scratch;
+	for (int r = 0; r < l->rows; r++) {
+		const float *dy = l->y.data + (size_t)r * l->y.stride;
+
+		for (int i = i0; i < imin(i1, l->in); i++) {
+			double sum = 0;
+			float slope = 1;
+
+			for (int o = 0; o < l->out; o++)
+				sum += (double)dy[o] * weight_at(l, o, i);
+			if (l->act != ACT_NONE)
+				slope = derivative(l->saved.data[(size_t)r * l->saved.stride +
+								 (size_t)i],
+						   l->act);
+			l->x.data[(size_t)r * l->x.stride + (size_t)i] = (float)sum * slope;
+		}
+	}
+}
+
+static void backward_weight(const struct linear *l, int p0, int p1, float *scratch)
+{
+	(void)scratch;
+	for (int o = p0 * PANEL; o < imin(p1 * PANEL, l->out); o++) {
+		const float *dy = l->y.data + o;
+		double bias = l->bias && l->accumulate ? l->bias[o] : 0;
+
+		for (int i = 0; i < l->in; i++) {
+			float *dw = &l->weight[layout_index(l->out, l->in, o, i)];
+			double sum = l->accumulate ? *dw : 0;
+
+			for (int r = 0; r < l->rows; r++)
+				sum += (double)dy[(size_t)r * l->y.stride] *
+				       l->x.data[(size_t)r * l->x.stride + (size_t)i];
+			*dw = (float)sum;
+		}
+		for (int r = 0; r < l->rows; r++)
+			bias += dy[(size_t)r * l->y.stride];
+		if (l->bias)
+			l->bias[o] = (float)bias;
+	}
+}
+
+static double mse_row(const float *y, const float *target, float *dy, int n, float scale)
+{
+	double sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		float difference = y[i] - target[i];
+
+		sum += (double)difference * difference;
+		dy[i] = scale * difference;
+	}
+	return sum;
+}
+
+static double cross_entropy_row(const float *y, int label, float *dy, int n, float scale)
+{
+	double top = y[0], sum = 0, loss;
+
+	for (int i = 1; i < n; i++)
+		top = y[i] > top ? y[i] : top;
+	for (int i = 0; i < n; i++)
+		sum += exp(y[i] - top);
+	loss = log(sum) - (y[label] - top);
+	for (int i = 0; i < n; i++)
+		dy[i] = scale * (float)(exp(y[i] - top) / sum - (i == label));
+	return loss;
+}
+
+static double update(const struct update *u, size_t begin, size_t end)
+{
+	double squares = 0;
+
+	for (size_t i = begin; i < end; i++) {
+		float g = u->grad[i] * u->grad_scale, p = u->param[i];
+
+		squares += (double)u->grad[i] * u->grad[i];
+		switch (u->kind) {
+		case OPT_SGD:
+			p -= u->lr * (g + u->weight_decay * p);
+			break;
+		case OPT_MOMENTUM:
+			u->m[i] = u->momentum * u->m[i] + (g + u->weight_decay * p);
+			p -= u->lr * u->m[i];
+			break;
+		default:
+			p *= 1 - u->lr * u->weight_decay;
+			u->m[i] = u->beta1 * u->m[i] + (1 - u->beta1) * g;
+			u->v[i] = u->beta2 * u->v[i] + (1 - u->beta2) * g * g;
+			p -= u->lr / u->correction1 * u->m[i] /
+			     (sqrtf(u->v[i]) / sqrtf(u->correction2) + u->eps);
+		}
+		u->param[i] = p;
+	}
+	return squares;
+}
+
+static double sum_squares(const float *x, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (double)x[i] * x[i];
+	return sum;
+}
+
+static bool scale_check(float *x, size_t n, float scale)
+{
+	bool finite = true;
+
+	for (size_t i = 0; i < n; i++) {
+		x[i] *= scale;
+		finite = finite && isfinite(x[i]);
+	}
+	return finite;
+}
+
+static void f32_to_f16(const float *src, uint16_t *dst, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dst[i] = half_from_float(src[i]);
+}
+
+static void f16_to_f32(const uint16_t *src, float *dst, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dst[i] = half_to_float(src[i]);
+}
+
+static void f32_to_bf16(const float *src, uint16_t *dst, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dst[i] = bfloat_from_float(src[i]);
+}
+
+static void bf16_to_f32(const uint16_t *src, float *dst, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dst[i] = bfloat_to_float(src[i]);
+}
+
+static double fma_rounds(long n)
+{
+	volatile float a = 0.5f;
+
+	for (long i = 0; i < n; i++)
+		a = a * 0.999f + 0.001f;
+	return 2.0 * (double)n;
+}
+
+const struct kernels kernels_reference = {
+	.name = "reference",
+	.forward = forward,
+	.pack_dy = pack_dy,
+	.backward_input = backward_input,
+	.backward_weight = backward_weight,
+	.mse_row = mse_row,
+	.cross_entropy_row = cross_entropy_row,
+	.update = update,
+	.sum_squares = sum_squares,
+	.scale_check = scale_check,
+	.f32_to_f16 = f32_to_f16,
+	.f16_to_f32 = f16_to_f32,
+	.f32_to_bf16 = f32_to_bf16,
+	.bf16_to_f32 = bf16_to_f32,
+	.fma_rounds = fma_rounds,
+};

@@ -1,0 +1,35 @@
+/*
+ * simd.c - the fast kernels, compiled once per instruction set (see simd.h and
+ * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
+ */
+#include "device/cpu/simd_element.h"
+#include "device/cpu/simd_matrix.h"
+
+/* Copying and the loss over a few classes gain nothing from vectors. */
+static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
+{
+	kernels_reference.pack_dy(l, r0, r1, packed);
+}
+
+static double cross_entropy_row(const float *y, int label, float *dy, int n, float scale)
+{
+	return kernels_reference.cross_entropy_row(y, label, dy, n, scale);
+}
+
+const struct kernels SIMD_TABLE = {
+	.name = SIMD_NAME,
+	.forward = simd_forward,
+	.pack_dy = copy_dy,
+	.backward_input = simd_backward_input,
+	.backward_weight = simd_backward_weight,
+	.mse_row = simd_mse_row,
+	.cross_entropy_row = cross_entropy_row,
+	.update = simd_update,
+	.sum_squares = simd_sum_squares,
+	.scale_check = simd_scale_check,
+	.f32_to_f16 = simd_f32_to_f16,
+	.f16_to_f32 = simd_f16_to_f32,
+	.f32_to_bf16 = simd_f32_to_bf16,
+	.bf16_to_f32 = simd_bf16_to_f32,
+	.fma_rounds = simd_fma_rounds,
+};

@@ -1,0 +1,193 @@
+/*
+ * simd.h - vectors of VL floats for simd.c, which is compiled once per instruction
+ * set: 4 lanes (any CPU), 8 (AVX2), 16 (AVX-512). GCC's vector extension keeps one
+ * source for all of them.
+ */
+#ifndef KOLM_DEVICE_CPU_SIMD_H
+#define KOLM_DEVICE_CPU_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if defined(KOLM_AVX512)
+enum { VL = 16 };
+#define SIMD_NAME  "avx512"
+#define SIMD_TABLE kernels_avx512
+#elif defined(KOLM_AVX2)
+enum { VL = 8 };
+#define SIMD_NAME  "avx2"
+#define SIMD_TABLE kernels_avx2
+#else
+enum { VL = 4 };
+#define SIMD_NAME  "generic"
+#define SIMD_TABLE kernels_generic
+#endif
+
+typedef float vec __attribute__((vector_size(VL * 4)));
+typedef int32_t ivec __attribute__((vector_size(VL * 4)));
+typedef float vec_any __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+typedef float vec4 __attribute__((vector_size(16)));
+typedef float vec4_any __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float vec8 __attribute__((vector_size(32)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+/* PIN keeps v in a register: gcc otherwise repeats the load inside every FMA. MUST_DO
+   keeps a computation whose result nobody reads. */
+#if defined(__x86_64__)
+#define PIN(v)	    __asm__("" : "+v"(v))
+#define MUST_DO(v) __asm__ volatile("" : "+v"(v))
+#elif defined(__aarch64__)
+#define PIN(v)	    __asm__("" : "+w"(v))
+#define MUST_DO(v) __asm__ volatile("" : "+w"(v))
+#else
+#define PIN(v)	    ((void)0)
+#define MUST_DO(v) __asm__ volatile("" : "+m"(v))
+#endif
+
+INLINE vec load(const float *p)
+{
+	return *(const vec_any *)p;
+}
+
+INLINE void store(float *p, vec v)
+{
+	*(vec_any *)p = v;
+}
+
+INLINE vec splat(float s)
+{
+	return s - (vec){0};
+}
+
+INLINE vec vec_select(ivec mask, vec yes, vec no)
+{
+	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+INLINE vec vec_sqrt(vec a)
+{
+#if defined(KOLM_AVX512)
+	return (vec)_mm512_sqrt_ps((__m512)a);
+#elif defined(KOLM_AVX2)
+	return (vec)_mm256_sqrt_ps((__m256)a);
+#elif defined(__x86_64__)
+	return (vec)_mm_sqrt_ps((__m128)a);
+#elif defined(__aarch64__)
+	return (vec)vsqrtq_f32((float32x4_t)a);
+#else
+	for (int i = 0; i < VL; i++)
+		a[i] = __builtin_sqrtf(a[i]);
+	return a;
+#endif
+}
+
+INLINE float vec_sum(vec a)
+{
+	float sum = 0;
+
+	for (int i = 0; i < VL; i++)
+		sum += a[i];
+	return sum;
+}
+
+/* Interleave the lower (upper) halves of each 128-bit lane of a and b, and add. */
+#if defined(KOLM_AVX512)
+#define PAIR_SUM(a, b)                                                                         \
+	(__builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13,   \
+				 29) +                                                         \
+	 __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, \
+				 31))
+#define QUAD_SUM(ab, cd)                                                                       \
+	(__builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, \
+				 29) +                                                         \
+	 __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15,   \
+				 30, 31))
+#elif defined(KOLM_AVX2)
+#define PAIR_SUM(a, b)                                                                         \
+	(__builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +                             \
+	 __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15))
+#define QUAD_SUM(ab, cd)                                                                       \
+	(__builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +                           \
+	 __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15))
+#else
+#define PAIR_SUM(a, b)                                                                         \
+	(__builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7))
+#define QUAD_SUM(ab, cd)                                                                       \
+	(__builtin_shufflevector(ab, cd, 0, 1, 4, 5) +                                         \
+	 __builtin_shufflevector(ab, cd, 2, 3, 6, 7))
+#endif
+
+/* The sums over the lanes of four vectors, together. */
+INLINE vec4 sum_lanes4(vec a, vec b, vec c, vec d)
+{
+	vec ab = PAIR_SUM(a, b), cd = PAIR_SUM(c, d);
+	vec abcd = QUAD_SUM(ab, cd);
+
+#if defined(KOLM_AVX512)
+	vec8 half = __builtin_shufflevector(abcd, abcd, 0, 1, 2, 3, 4, 5, 6, 7) +
+		    __builtin_shufflevector(abcd, abcd, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+#define half abcd
+#endif
+#if defined(KOLM_AVX512) || defined(KOLM_AVX2)
+	return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+	       __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#else
+	return half;
+#endif
+#undef half
+}
+
+/* e^x for x <= 0; below -87 it is a tiny positive number. Relative error < 3e-7. */
+INLINE vec vec_exp(vec x)
+{
+	const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+	vec low = splat(-87.0f);
+	vec shifted, n, r, p;
+
+	x = vec_select(x > low, x, low);
+	shifted = x * 1.44269504f + magic;
+	n = shifted - magic;
+	r = x - n * 0.693145751953125f - n * 1.42860677e-6f; /* ln 2 in two parts */
+	p = r * (1.0f / 5040) + 1.0f / 720;
+	p = p * r + 1.0f / 120;
+	p = p * r + 1.0f / 24;
+	p = p * r + 1.0f / 6;
+	p = p * r + 0.5f;
+	p = p * r + 1.0f;
+	p = p * r + 1.0f;
+	return (vec)((ivec)p + ((ivec)shifted << 23)); /* times 2^n */
+}
+
+/*
+ * Phi(z), the normal distribution function, and *density = phi(z). Abramowitz and
+ * Stegun 7.1.26 for erfc(|z|/sqrt 2), absolute error below 2e-7.
+ */
+INLINE vec vec_normal_cdf(vec z, vec *density)
+{
+	vec a = vec_select(z < 0, -z, z) * 0.70710678f;
+	vec e = vec_exp(-a * a);
+	vec t = 1.0f / (a * 0.3275911f + 1.0f);
+	vec tail = t * 1.061405429f - 1.453152027f;
+
+	tail = tail * t + 1.421413741f;
+	tail = tail * t - 0.284496736f;
+	tail = tail * t + 0.254829592f;
+	tail = tail * t * e * 0.5f;
+	*density = e * 0.39894228f;
+	return vec_select(z < 0, tail, 1.0f - tail);
+}
+
+#endif

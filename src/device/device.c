@@ -1,0 +1,233 @@
+/* device.c - choosing a device, and the accounts of its memory. */
+#include "device/impl.h"
+#include "base/units.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *memory_kind_name(enum memory_kind kind)
+{
+#define X(id, name) name,
+	static const char *const names[] = {MEMORY_KINDS(X)};
+#undef X
+
+	return names[kind];
+}
+
+enum status device_open(struct device **out, const char *spec, const struct device_options *o,
+			struct error *err)
+{
+	enum status st;
+	struct device *dev;
+
+	if (strcmp(spec, "cpu")) {
+		FAIL(err, ERR_USAGE, "unknown device '%s'", spec);
+		return HINT(err, "this build has: cpu");
+	}
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return FAIL(err, ERR_MEMORY, "no memory for the device '%s'", spec);
+	dev->ops = &device_cpu;
+	dev->account.limit = o->memory;
+	TRY(dev->ops->open(dev, spec, o, err));
+	*out = dev;
+	dev = NULL; /* the caller's now */
+out:
+	free(dev);
+	return st;
+}
+
+void device_close(struct device *dev)
+{
+	if (!dev)
+		return;
+	while (dev->allocations)
+		device_free(dev, dev->allocations->memory);
+	dev->ops->close(dev);
+	free(dev);
+}
+
+const char *device_description(const struct device *dev)
+{
+	return dev->description;
+}
+
+int device_threads(const struct device *dev)
+{
+	return dev->threads;
+}
+
+int device_cores(const struct device *dev)
+{
+	return dev->cores;
+}
+
+const struct memory_account *device_memory(const struct device *dev)
+{
+	return &dev->account;
+}
+
+static enum status out_of_memory(const struct device *dev, enum memory_kind kind,
+				 uint64_t bytes, const char *what, struct error *err)
+{
+	const struct memory_account *a = &dev->account;
+	char need[32], have[32], limit[32], line[256];
+	int at = 0;
+
+	units_format_size(bytes, need, sizeof(need));
+	units_format_size(a->total, have, sizeof(have));
+	line[0] = '\0';
+	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
+		char used[32];
+
+		units_format_size(a->now[k], used, sizeof(used));
+		if (a->now[k])
+			at += snprintf(line + at, sizeof(line) - (size_t)at, "%s%s %s",
+				       at ? ", " : "", memory_kind_name((enum memory_kind)k),
+				       used);
+	}
+	if (a->limit && a->total + bytes > a->limit) {
+		units_format_size(a->limit, limit, sizeof(limit));
+		FAIL(err, ERR_MEMORY,
+		     "out of device memory: %s (%s) needs %s, %s of %s are in use%s%s", what,
+		     memory_kind_name(kind), need, have, limit, at ? ": " : "", line);
+	} else {
+		FAIL(err, ERR_MEMORY,
+		     "out of memory: %s (%s) needs %s, more than this machine has free; %s are in "
+		     "use here%s%s",
+		     what, memory_kind_name(kind), need, have, at ? ": " : "", line);
+	}
+	return HINT(err, "try a smaller --micro-batch-size, --dim or --depth%s",
+		    a->limit ? ", or a larger --device-memory" : "");
+}
+
+enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t bytes,
+			 const char *what, void **out, struct error *err)
+{
+	struct memory_account *a = &dev->account;
+	struct allocation *node;
+
+	bytes = (uint64_t)round_up((int64_t)(bytes ? bytes : 1), 64);
+	if (a->limit && a->total + bytes > a->limit)
+		return out_of_memory(dev, kind, bytes, what, err);
+	node = malloc(sizeof(*node));
+	if (!node)
+		return out_of_memory(dev, kind, bytes, what, err);
+	node->memory = dev->ops->map(dev, bytes);
+	if (!node->memory) {
+		free(node);
+		return out_of_memory(dev, kind, bytes, what, err);
+	}
+	node->bytes = bytes;
+	node->kind = kind;
+	node->next = dev->allocations;
+	dev->allocations = node;
+	a->now[kind] += bytes;
+	a->total += bytes;
+	if (a->now[kind] > a->peak[kind])
+		a->peak[kind] = a->now[kind];
+	if (a->total > a->total_peak)
+		a->total_peak = a->total;
+	*out = node->memory;
+	return OK;
+}
+
+void device_free(struct device *dev, void *memory)
+{
+	struct allocation **p = &dev->allocations, *node;
+
+	if (!memory)
+		return;
+	while (*p && (*p)->memory != memory)
+		p = &(*p)->next;
+	node = *p;
+	assert(node); /* freed twice, or not this device's */
+	*p = node->next;
+	dev->account.now[node->kind] -= node->bytes;
+	dev->account.total -= node->bytes;
+	dev->ops->unmap(dev, node->memory, node->bytes);
+	free(node);
+}
+
+enum status device_reserve(struct device *dev, int rows, int width, struct error *err)
+{
+	return dev->ops->reserve(dev, rows, width, err);
+}
+
+void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int parts), void *arg)
+{
+	dev->ops->parallel(dev, fn, arg);
+}
+
+size_t device_matrix_size(const struct device *dev, int out, int in)
+{
+	return dev->ops->matrix_size(out, in);
+}
+
+void device_matrix_write(struct device *dev, float *matrix, int out, int in, int row, int rows,
+			 const float *values)
+{
+	dev->ops->matrix_write(dev, matrix, out, in, row, rows, values);
+}
+
+void device_matrix_read(struct device *dev, const float *matrix, int out, int in, int row,
+			int rows, float *values)
+{
+	dev->ops->matrix_read(dev, matrix, out, in, row, rows, values);
+}
+
+void device_forward(struct device *dev, const struct linear *l)
+{
+	dev->ops->forward(dev, l);
+}
+
+void device_backward_input(struct device *dev, const struct linear *l)
+{
+	dev->ops->backward_input(dev, l);
+}
+
+void device_backward_weight(struct device *dev, const struct linear *l)
+{
+	dev->ops->backward_weight(dev, l);
+}
+
+double device_mse(struct device *dev, struct view y, struct view target, struct view dy,
+		  int rows, int columns, float scale)
+{
+	return dev->ops->mse(dev, y, target, dy, rows, columns, scale);
+}
+
+double device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
+			    struct view dy, int rows, int columns, float scale)
+{
+	return dev->ops->cross_entropy(dev, y, labels, dy, rows, columns, scale);
+}
+
+double device_update(struct device *dev, const struct update *u, size_t n)
+{
+	return dev->ops->update(dev, u, n);
+}
+
+double device_sum_squares(struct device *dev, const float *x, size_t n)
+{
+	return dev->ops->sum_squares(dev, x, n);
+}
+
+bool device_scale_check(struct device *dev, float *x, size_t n, float scale)
+{
+	return dev->ops->scale_check(dev, x, n, scale);
+}
+
+void device_cast(struct device *dev, const void *src, enum dtype from, void *dst,
+		 enum dtype to, size_t n)
+{
+	dev->ops->cast(dev, src, from, dst, to, n);
+}
+
+double device_fma_rounds(struct device *dev, long n)
+{
+	return dev->ops->fma_rounds(dev, n);
+}

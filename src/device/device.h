@@ -1,0 +1,98 @@
+/*
+ * device.h - what a rank computes on: memory with accounts, and kernels.
+ *
+ * Executor and models see only this interface; an accelerator is a new folder beside
+ * cpu/. Kernels can't fail: whatever they need is reserved before the first step.
+ */
+#ifndef KOLM_DEVICE_DEVICE_H
+#define KOLM_DEVICE_DEVICE_H
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "device/kernel.h"
+
+struct device; /* opaque, see impl.h */
+
+/* What memory is for. One list gives the enum and the names. */
+#define MEMORY_KINDS(X)                                                                        \
+	X(PARAMS, "params")                                                                    \
+	X(GRADS, "grads")                                                                      \
+	X(OPTIMIZER, "optimizer")                                                              \
+	X(ACTIVATIONS, "activations")                                                          \
+	X(COMM, "comm")                                                                        \
+	X(WORKSPACE, "workspace")
+#define X(id, name) MEMORY_##id,
+enum memory_kind { MEMORY_KINDS(X) MEMORY_KIND_COUNT };
+#undef X
+const char *memory_kind_name(enum memory_kind kind);
+
+struct memory_account {
+	uint64_t limit; /* bytes; 0: none */
+	uint64_t now[MEMORY_KIND_COUNT];
+	uint64_t peak[MEMORY_KIND_COUNT];
+	uint64_t total, total_peak;
+};
+
+struct device_options {
+	int threads;	 /* 0: one per core */
+	bool pin;	 /* keep every thread on a core of its own */
+	uint64_t memory; /* limit in bytes; 0: none */
+};
+
+enum status device_open(struct device **out, const char *spec, const struct device_options *o,
+			struct error *err);
+void device_close(struct device *dev);
+
+/* What it is, for people: "cpu avx512, 2 threads on 2 cores". */
+const char *device_description(const struct device *dev);
+int device_threads(const struct device *dev);
+int device_cores(const struct device *dev);
+const struct memory_account *device_memory(const struct device *dev);
+
+/*
+ * Zeroed memory, aligned to a cache line. what names it in the error that says that
+ * it did not fit. device_free takes NULL.
+ */
+enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t bytes,
+			 const char *what, void **out, struct error *err);
+void device_free(struct device *dev, void *memory);
+
+/* Reserve working memory for layers of up to rows x width, before the first of them. */
+enum status device_reserve(struct device *dev, int rows, int width, struct error *err);
+
+/* Call fn(arg, part, parts) on every thread of the device's host side; wait for all. */
+void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int parts), void *arg);
+
+/* Weights are kept in a layout of the device's own: elements, and rows in and out. */
+size_t device_matrix_size(const struct device *dev, int out, int in);
+void device_matrix_write(struct device *dev, float *matrix, int out, int in, int row, int rows,
+			 const float *values); /* (rows, in) */
+void device_matrix_read(struct device *dev, const float *matrix, int out, int in, int row,
+			int rows, float *values);
+
+/* See struct linear for what they compute. */
+void device_forward(struct device *dev, const struct linear *l);
+void device_backward_input(struct device *dev, const struct linear *l);
+void device_backward_weight(struct device *dev, const struct linear *l);
+
+/* dy = scale * d/dy sum (y - t)^2; returns the sum of (y - t)^2. */
+double device_mse(struct device *dev, struct view y, struct view target, struct view dy,
+		  int rows, int columns, float scale);
+/* dy = scale * d/dy sum of -log softmax(y)[label]; returns that sum. */
+double device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
+			    struct view dy, int rows, int columns, float scale);
+
+/* One optimizer step over n elements; returns the sum of squares of grad. */
+double device_update(struct device *dev, const struct update *u, size_t n);
+double device_sum_squares(struct device *dev, const float *x, size_t n);
+/* x *= scale; returns whether every result is finite. */
+bool device_scale_check(struct device *dev, float *x, size_t n, float scale);
+/* Between DTYPE_F32 and a 16-bit type, either way. */
+void device_cast(struct device *dev, const void *src, enum dtype from, void *dst,
+		 enum dtype to, size_t n);
+
+/* For benchmarks: n rounds of independent multiply-adds on every thread; returns the
+   number of floating-point operations that were done. */
+double device_fma_rounds(struct device *dev, long n);
+
+#endif

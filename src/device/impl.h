@@ -1,0 +1,55 @@
+/* impl.h - what a device implementation fills in. Only for files below device/. */
+#ifndef KOLM_DEVICE_IMPL_H
+#define KOLM_DEVICE_IMPL_H
+
+#include "device/device.h"
+
+struct device_ops {
+	const char *name;
+	enum status (*open)(struct device *dev, const char *spec,
+			    const struct device_options *o, struct error *err);
+	void (*close)(struct device *dev);
+	/* Zeroed memory of that size, or NULL. */
+	void *(*map)(struct device *dev, uint64_t bytes);
+	void (*unmap)(struct device *dev, void *memory, uint64_t bytes);
+	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
+	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
+	size_t (*matrix_size)(int out, int in);
+	void (*matrix_write)(struct device *dev, float *matrix, int out, int in, int row,
+			     int rows, const float *values);
+	void (*matrix_read)(struct device *dev, const float *matrix, int out, int in, int row,
+			    int rows, float *values);
+	void (*forward)(struct device *dev, const struct linear *l);
+	void (*backward_input)(struct device *dev, const struct linear *l);
+	void (*backward_weight)(struct device *dev, const struct linear *l);
+	double (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
+		      int rows, int columns, float scale);
+	double (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
+				struct view dy, int rows, int columns, float scale);
+	double (*update)(struct device *dev, const struct update *u, size_t n);
+	double (*sum_squares)(struct device *dev, const float *x, size_t n);
+	bool (*scale_check)(struct device *dev, float *x, size_t n, float scale);
+	void (*cast)(struct device *dev, const void *src, enum dtype from, void *dst,
+		     enum dtype to, size_t n);
+	double (*fma_rounds)(struct device *dev, long n);
+};
+
+struct allocation {
+	struct allocation *next;
+	void *memory;
+	uint64_t bytes;
+	enum memory_kind kind;
+};
+
+struct device {
+	const struct device_ops *ops;
+	void *state; /* the implementation's own */
+	char description[128];
+	int threads, cores;
+	struct memory_account account;
+	struct allocation *allocations;
+};
+
+extern const struct device_ops device_cpu;
+
+#endif

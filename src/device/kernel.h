@@ -1,0 +1,50 @@
+/*
+ * kernel.h - the arguments of the kernels, shared by the device interface and by
+ * every implementation. Plain data; nothing here knows a particular device.
+ */
+#ifndef KOLM_DEVICE_KERNEL_H
+#define KOLM_DEVICE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A matrix of floats in row order, possibly a window of a larger one. */
+struct view {
+	float *data;
+	size_t stride; /* elements from one row to the next, >= columns */
+};
+
+enum activation { ACT_NONE, ACT_RELU, ACT_GELU, ACT_COUNT };
+
+/*
+ * y = act(x * W' + b), and for its gradient
+ * dx = (dy * W) . act'(saved), where saved belongs to the layer below: its output for
+ * relu, its value before the activation for gelu.
+ * dW (+)= dy' * x, db (+)= column sums of dy.
+ */
+struct linear {
+	int rows, out, in;
+	float *weight; /* in the device's layout: W, or dW when it is written */
+	float *bias;   /* (out), or db; NULL for none */
+	struct view x;	   /* (rows, in): x or dx */
+	struct view y;	   /* (rows, out): y or dy */
+	struct view saved; /* forward: takes the value before gelu if data is set;
+			      input gradient: as said above */
+	enum activation act;
+	bool accumulate; /* weight gradient: add to what is there */
+};
+
+enum optimizer { OPT_SGD, OPT_MOMENTUM, OPT_ADAMW, OPT_COUNT };
+
+/* One optimizer step as PyTorch defines it; grad is multiplied by grad_scale first. */
+struct update {
+	enum optimizer kind;
+	float lr, momentum, beta1, beta2, eps, weight_decay, grad_scale;
+	float correction1, correction2; /* 1 - beta^t */
+	float *param;
+	const float *grad;
+	float *m, *v; /* momentum or first moment; second moment */
+};
+
+#endif

@@ -1,0 +1,189 @@
+/* dump.c - see dump.h */
+#include "engine/dump.h"
+#include "base/json.h"
+#include "base/safetensors.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum status path_in(char *path, size_t size, const char *folder, const char *name,
+			   struct error *err)
+{
+	if (snprintf(path, size, "%s/%s", folder, name) >= (int)size)
+		return FAIL(err, ERR_USAGE, "the path %.60s.../%s is too long", folder, name);
+	return OK;
+}
+
+static enum status write_layer(struct dump *d, struct engine *e, const struct layer *l,
+			       struct file *f, struct error *err)
+{
+	enum status st;
+
+	for (int o = 0; o < l->out; o++) {
+		device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1, d->row);
+		TRY(file_write(f, d->row, (size_t)l->in * sizeof(float), err));
+	}
+	TRY(file_write(f, e->stack.param + l->bias, (size_t)l->out * sizeof(float), err));
+out:
+	return st;
+}
+
+static enum status write_weights(struct dump *d, struct engine *e, const char *name,
+				 struct error *err)
+{
+	enum status st;
+	int depth = e->stack.shape.depth;
+	struct safetensors_entry *entries = calloc(2 * (size_t)depth, sizeof(*entries));
+	struct file f = {.fd = -1};
+	char path[PATH_MAX];
+
+	if (!entries)
+		return FAIL(err, ERR_MEMORY, "no memory to describe %d layers", depth);
+	for (int i = 0; i < depth; i++) {
+		const struct layer *l = &e->stack.layers[i];
+		struct safetensors_entry *w = &entries[2 * i], *b = w + 1;
+
+		*w = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 2,
+						.shape = {l->out, l->in}};
+		*b = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 1, .shape = {l->out}};
+		snprintf(w->name, sizeof(w->name), "layers.%d.weight", i);
+		snprintf(b->name, sizeof(b->name), "layers.%d.bias", i);
+	}
+	TRY(path_in(path, sizeof(path), d->folder, name, err));
+	TRY(safetensors_begin(&f, path, entries, 2 * (size_t)depth, err));
+	for (int i = 0; i < depth; i++)
+		TRY(write_layer(d, e, &e->stack.layers[i], &f, err));
+	TRY(file_commit(&f, err));
+out:
+	file_abort(&f);
+	free(entries);
+	return st;
+}
+
+static int rows_of(const struct engine *e)
+{
+	return e->options.micro_batches * e->options.shape.rows;
+}
+
+static enum status begin_batches(struct dump *d, const struct engine *e, int steps,
+				 struct error *err)
+{
+	enum status st;
+	struct safetensors_entry entries[2 * CHECK_STEPS_MAX];
+	char path[PATH_MAX];
+
+	for (int i = 0; i < steps; i++) {
+		struct safetensors_entry *x = &entries[2 * i], *y = x + 1;
+
+		*x = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 2,
+						.shape = {rows_of(e), e->options.shape.in}};
+		*y = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 2,
+						.shape = {rows_of(e), e->options.shape.out}};
+		if (e->options.labelled) {
+			y->dtype = DTYPE_I32;
+			y->dims = 1;
+		}
+		snprintf(x->name, sizeof(x->name), "x.%d", i);
+		snprintf(y->name, sizeof(y->name), "y.%d", i);
+	}
+	TRY(path_in(path, sizeof(path), d->folder, "batches.safetensors", err));
+	TRY(safetensors_begin(&d->batches, path, entries, 2 * (size_t)steps, err));
+out:
+	return st;
+}
+
+enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int steps,
+		       struct error *err)
+{
+	enum status st;
+	int widest = imax(e->options.shape.in, e->options.shape.dim);
+
+	*d = (struct dump){.folder = folder, .batches = {.fd = -1}};
+	d->row = malloc((size_t)widest * sizeof(float));
+	if (!d->row)
+		return FAIL(err, ERR_MEMORY, "no memory for a row of %d", widest);
+	TRY(file_make_folder(folder, err));
+	TRY(write_weights(d, e, "initial.safetensors", err));
+	TRY(begin_batches(d, e, steps, err));
+out:
+	if (st != OK)
+		dump_abort(d);
+	return st;
+}
+
+static enum status write_view(struct file *f, struct view v, int rows, int columns,
+			      struct error *err)
+{
+	enum status st = OK;
+
+	for (int r = 0; r < rows; r++)
+		TRY(file_write(f, v.data + (size_t)r * v.stride, (size_t)columns * sizeof(float),
+			       err));
+out:
+	return st;
+}
+
+enum status dump_batch(struct dump *d, const struct engine *e, struct error *err)
+{
+	enum status st;
+
+	TRY(write_view(&d->batches, e->batch.x, rows_of(e), e->options.shape.in, err));
+	if (e->options.labelled)
+		TRY(file_write(&d->batches, e->batch.labels,
+			       (size_t)rows_of(e) * sizeof(*e->batch.labels), err));
+	else
+		TRY(write_view(&d->batches, e->batch.target, rows_of(e), e->options.shape.out,
+			       err));
+out:
+	return st;
+}
+
+static enum status write_check(const struct dump *d, const struct engine *e,
+			       const struct option_values *options, const double *losses,
+			       int steps, struct error *err)
+{
+	enum status st;
+	struct json j;
+	char path[PATH_MAX];
+
+	json_init(&j, true);
+	json_begin_object(&j, NULL);
+	json_put_string(&j, "loss", e->options.labelled ? "cross-entropy" : "mse");
+	json_begin_object(&j, "options");
+	options_write_json(options, &j);
+	json_end_object(&j);
+	json_begin_array(&j, "losses");
+	for (int i = 0; i < steps; i++)
+		json_put_double(&j, NULL, losses[i]);
+	json_end_array(&j);
+	json_end_object(&j);
+	TRY(path_in(path, sizeof(path), d->folder, "check.json", err));
+	TRY(json_write_file(&j, path, err));
+out:
+	json_release(&j);
+	return st;
+}
+
+enum status dump_end(struct dump *d, struct engine *e, const struct option_values *options,
+		     const double *losses, int steps, struct error *err)
+{
+	enum status st;
+
+	TRY(file_commit(&d->batches, err));
+	TRY(write_weights(d, e, "final.safetensors", err));
+	TRY(write_check(d, e, options, losses, steps, err));
+out:
+	dump_abort(d);
+	return st;
+}
+
+void dump_abort(struct dump *d)
+{
+	if (!d->folder)
+		return;
+	file_abort(&d->batches);
+	free(d->row);
+	*d = (struct dump){.batches = {.fd = -1}};
+}

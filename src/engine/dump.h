@@ -1,0 +1,29 @@
+/*
+ * dump.h - what anyone needs to recompute a run elsewhere: initial and final weights,
+ * every batch, and check.json with the options and the losses.
+ */
+#ifndef KOLM_ENGINE_DUMP_H
+#define KOLM_ENGINE_DUMP_H
+
+#include "base/file.h"
+#include "config/config.h"
+#include "engine/engine.h"
+
+struct dump {
+	const char *folder; /* borrowed */
+	struct file batches;
+	float *row; /* one row of anything */
+};
+
+/* Create the folder, write initial.safetensors and begin batches.safetensors. */
+enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int steps,
+		       struct error *err);
+/* Append engine->batch. */
+enum status dump_batch(struct dump *d, const struct engine *e, struct error *err);
+/* Complete batches, write final.safetensors and check.json. */
+enum status dump_end(struct dump *d, struct engine *e, const struct option_values *options,
+		     const double *losses, int steps, struct error *err);
+/* Remove what is incomplete. Does nothing after dump_end. */
+void dump_abort(struct dump *d);
+
+#endif

@@ -1,0 +1,80 @@
+/* main.c - the table of commands; the only place that prints errors and exits. */
+#include "base/error.h"
+#include "base/text.h"
+#include "base/util.h"
+#include "base/version.h"
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+	const char *name;
+	enum status (*run)(int argc, char *const *argv, struct error *err);
+	const char *help;
+};
+
+static const struct command commands[] = {
+	{"train", cmd_train, "train a model and write what was measured"},
+	{"bench", cmd_bench, "this machine's peaks, and the kernels against them"},
+};
+
+static void print_help(FILE *out)
+{
+	fprintf(out, "kolm %s - a parallel training engine\n\nusage: kolm COMMAND [options]\n\n",
+		KOLM_VERSION);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fprintf(out, "\n'kolm COMMAND --help' lists a command's options.\n"
+		     "\nExamples:\n"
+		     "  kolm train --dim 1024 --depth 8 --batch 64\n"
+		     "  kolm bench gemm\n");
+}
+
+static enum status unknown_command(const char *name, struct error *err)
+{
+	const char *names[ARRAY_SIZE(commands)];
+	const char *nearest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		names[i] = commands[i].name;
+	nearest = name_nearest(name, names, ARRAY_SIZE(names));
+	FAIL(err, ERR_USAGE, "unknown command '%.64s'", name);
+	if (nearest)
+		return HINT(err, "did you mean 'kolm %s'?", nearest);
+	return HINT(err, "'kolm --help' lists the commands");
+}
+
+static enum status dispatch(int argc, char **argv, struct error *err)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+		printf("kolm %s\n", KOLM_VERSION);
+		return OK;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		print_help(stdout);
+		return OK;
+	}
+	if (!*name) {
+		print_help(stderr);
+		return FAIL(err, ERR_USAGE, "no command given");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return commands[i].run(argc - 2, argv + 2, err);
+	return unknown_command(name, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct error err = {.code = OK};
+	enum status st = dispatch(argc, argv, &err);
+
+	if (st == OK && (fflush(stdout) || ferror(stdout)))
+		st = FAIL(&err, ERR_FAILED, "can't write to standard output");
+	if (st != OK)
+		fprintf(stderr, "kolm: %s%s%s\n", err.msg, *err.hint ? "; " : "", err.hint);
+	return error_exit_code(st);
+}

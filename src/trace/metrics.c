@@ -1,0 +1,65 @@
+/* metrics.c - see metrics.h */
+#include "trace/metrics.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status metrics_init(struct metrics *m, int steps, int warmup, struct error *err)
+{
+	size_t n = (size_t)steps;
+
+	*m = (struct metrics){.capacity = steps, .warmup = warmup};
+	m->losses = calloc(n, sizeof(double));
+	m->ms = calloc(n, sizeof(double));
+	m->sorted = calloc(n, sizeof(double));
+	if (m->losses && m->ms && m->sorted)
+		return OK;
+	metrics_release(m);
+	return FAIL(err, ERR_MEMORY, "no memory for the metrics of %d steps", steps);
+}
+
+void metrics_release(struct metrics *m)
+{
+	free(m->losses);
+	free(m->ms);
+	free(m->sorted);
+	*m = (struct metrics){0};
+}
+
+void metrics_add(struct metrics *m, const struct step_metrics *s)
+{
+	assert(m->count < m->capacity);
+	m->losses[m->count] = s->loss;
+	m->ms[m->count++] = s->ms;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct statistics metrics_step_ms(const struct metrics *m)
+{
+	int first = m->count > m->warmup ? m->warmup : 0, n = m->count - first;
+	double *v = m->sorted;
+	struct statistics s = {0};
+
+	if (!n)
+		return s;
+	memcpy(v, m->ms + first, (size_t)n * sizeof(*v));
+	qsort(v, (size_t)n, sizeof(*v), ascending);
+	s.min = v[0];
+	s.max = v[n - 1];
+	s.median = (v[(n - 1) / 2] + v[n / 2]) / 2;
+	for (int i = 0; i < n; i++)
+		s.mean += v[i] / n;
+	for (int i = 0; i < n; i++)
+		s.stdev += (v[i] - s.mean) * (v[i] - s.mean);
+	s.stdev = n > 1 ? sqrt(s.stdev / (n - 1)) : 0;
+	return s;
+}

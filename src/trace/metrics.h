@@ -1,0 +1,35 @@
+/* metrics.h - what is measured per step, and the statistics over steps. */
+#ifndef KOLM_TRACE_METRICS_H
+#define KOLM_TRACE_METRICS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+
+struct step_metrics {
+	int step;
+	double loss, grad_norm;
+	double ms; /* from before the forward pass to after the optimizer */
+	bool warmup;
+};
+
+struct metrics {
+	int capacity, count, warmup;
+	double *losses; /* of every step */
+	double *ms;	/* of every step */
+	double *sorted; /* working memory of the statistics */
+};
+
+struct statistics {
+	double median, mean, stdev, min, max;
+};
+
+enum status metrics_init(struct metrics *m, int steps, int warmup, struct error *err);
+void metrics_release(struct metrics *m);
+
+void metrics_add(struct metrics *m, const struct step_metrics *s);
+
+/* Over the steps behind the warm-up, or over all if there are none behind it. */
+struct statistics metrics_step_ms(const struct metrics *m);
+
+#endif

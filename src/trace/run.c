@@ -1,0 +1,259 @@
+/* run.c - see run.h */
+#include "trace/run.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/util.h"
+#include "base/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum status path_of(const struct run *r, const char *name, char path[PATH_MAX],
+			   struct error *err)
+{
+	if (snprintf(path, PATH_MAX, "%s/%s", r->folder, name) >= PATH_MAX)
+		return FAIL(err, ERR_USAGE, "the path of the run folder is too long");
+	return OK;
+}
+
+enum status run_create(struct run *r, const char *folder, struct error *err)
+{
+	enum status st;
+	char stamp[32], path[PATH_MAX];
+
+	r->fd = -1;
+	json_init(&r->line, false);
+	clock_stamp(stamp, sizeof(stamp));
+	if (*folder)
+		snprintf(r->folder, sizeof(r->folder), "%s", folder);
+	else
+		snprintf(r->folder, sizeof(r->folder), "runs/%s-%d", stamp, (int)getpid());
+	TRY(file_make_folder(r->folder, err));
+	/* A summary of an earlier run must not be taken for this one's. */
+	TRY(path_of(r, "summary.json", path, err));
+	unlink(path);
+	TRY(path_of(r, "metrics.jsonl", path, err));
+	r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	if (r->fd < 0) {
+		st = FAIL(err, ERR_USAGE, "can't write %s: %s", path, strerror(errno));
+		HINT(err, "choose another place with --run-dir");
+	}
+out:
+	if (st != OK)
+		run_close(r);
+	return st;
+}
+
+void run_close(struct run *r)
+{
+	if (r->fd >= 0) {
+		(void)!fsync(r->fd);
+		close(r->fd);
+	}
+	r->fd = -1;
+	json_release(&r->line);
+}
+
+/* One argument as a shell would need it. */
+static void add_quoted(struct text *t, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=./:,@%";
+
+	if (*arg && strspn(arg, plain) == strlen(arg)) {
+		text_add(t, arg);
+		return;
+	}
+	text_add(t, "'");
+	for (; *arg; arg++)
+		if (*arg == '\'')
+			text_add(t, "'\\''");
+		else
+			text_add_n(t, arg, 1);
+	text_add(t, "'");
+}
+
+enum status run_write_config(const struct run *r, const struct option_values *options,
+			     int argc, char *const *argv, struct error *err)
+{
+	enum status st;
+	struct json j;
+	struct text command;
+	char path[PATH_MAX];
+
+	json_init(&j, true);
+	text_init(&command);
+	json_begin_object(&j, NULL);
+	options_write_json(options, &j);
+	json_end_object(&j);
+	text_add(&command, "kolm train");
+	for (int i = 0; i < argc; i++) {
+		text_add(&command, " ");
+		add_quoted(&command, argv[i]);
+	}
+	text_add(&command, "\n");
+	TRY(path_of(r, "config.json", path, err));
+	TRY(json_write_file(&j, path, err));
+	TRY(path_of(r, "command.txt", path, err));
+	TRY(file_write_whole(path, command.data, command.len, err));
+out:
+	text_release(&command);
+	json_release(&j);
+	return st;
+}
+
+const char *run_step_json(struct json *j, const struct step_metrics *s, int batch)
+{
+	json_reset(j);
+	json_begin_object(j, NULL);
+	json_put_int(j, "step", s->step);
+	json_put_double(j, "loss", s->loss);
+	json_put_double(j, "step_ms", s->ms);
+	json_put_double(j, "samples_per_s", batch / s->ms * 1e3);
+	json_put_double(j, "grad_norm", s->grad_norm);
+	json_put_bool(j, "warmup", s->warmup);
+	json_end_object(j);
+	text_add(&j->text, "\n");
+	return j->text.data;
+}
+
+enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
+			   struct error *err)
+{
+	const char *line = run_step_json(&r->line, s, batch);
+	size_t size = strlen(line), done = 0;
+	off_t start = lseek(r->fd, 0, SEEK_END);
+
+	while (done < size) {
+		ssize_t n = write(r->fd, line + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			FAIL(err, ERR_FAILED, "can't write %s/metrics.jsonl: %s", r->folder,
+			     strerror(errno));
+			/* Half a line would make the whole file unreadable. */
+			if (start >= 0 && done)
+				(void)!ftruncate(r->fd, start);
+			return HINT(err, "free some space, or choose another place with --run-dir");
+		}
+		done += (size_t)n;
+	}
+	return OK;
+}
+
+double run_samples_per_s(const struct run_summary *s)
+{
+	double ms = metrics_step_ms(s->metrics).median;
+
+	return ms > 0 ? s->config->batch / ms * 1e3 : NAN;
+}
+
+double run_gflops(const struct run_summary *s)
+{
+	return run_samples_per_s(s) * stack_flops(&s->engine->options.shape) * 1e-9;
+}
+
+static void put_machine(struct json *j, const struct run_summary *s)
+{
+	int threads = device_threads(s->dev), cores = device_cores(s->dev);
+
+	json_begin_object(j, "grid");
+	json_put_int(j, "dp", 1);
+	json_put_int(j, "pp", 1);
+	json_put_int(j, "mp", 1);
+	json_end_object(j);
+	json_put_int(j, "ranks", 1);
+	json_put_int(j, "cores", cores);
+	json_put_int(j, "threads", threads);
+	json_put_bool(j, "oversubscribed", threads > cores);
+	json_put_string(j, "device", device_description(s->dev));
+	json_put_string(j, "precision", "fp32");
+}
+
+static void put_steps(struct json *j, const struct run_summary *s)
+{
+	struct statistics ms = metrics_step_ms(s->metrics);
+	int n = s->metrics->count;
+
+	json_put_int(j, "parameters", stack_parameters(&s->engine->options.shape));
+	json_put_int(j, "batch", s->config->batch);
+	json_put_int(j, "micro_batches", s->config->micro_batches);
+	json_put_int(j, "steps", n);
+	json_put_int(j, "warmup", s->config->warmup);
+	json_put_bool(j, "interrupted", s->interrupted);
+	json_begin_object(j, "step_ms");
+	json_put_double(j, "median", ms.median);
+	json_put_double(j, "mean", ms.mean);
+	json_put_double(j, "stdev", ms.stdev);
+	json_put_double(j, "min", ms.min);
+	json_put_double(j, "max", ms.max);
+	json_end_object(j);
+	json_put_double(j, "samples_per_s", run_samples_per_s(s));
+	json_put_double(j, "gflops", run_gflops(s));
+	json_put_double(j, "first_loss", n ? s->metrics->losses[0] : NAN);
+	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
+}
+
+static void put_evaluation(struct json *j, const struct evaluation *e)
+{
+	if (!e)
+		return;
+	json_begin_object(j, "held_out");
+	json_put_int(j, "samples", e->samples);
+	json_put_double(j, "loss", e->loss);
+	if (!isnan(e->accuracy))
+		json_put_double(j, "accuracy", e->accuracy);
+	json_end_object(j);
+}
+
+static void put_rank(struct json *j, const struct run_summary *s)
+{
+	const struct memory_account *a = device_memory(s->dev);
+
+	json_begin_array(j, "per_rank");
+	json_begin_object(j, NULL);
+	json_put_int(j, "rank", 0);
+	json_put_int(j, "dp", 0);
+	json_put_int(j, "pp", 0);
+	json_put_int(j, "mp", 0);
+	json_put_int(j, "peak_bytes", (int64_t)a->total_peak);
+	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s_bytes", memory_kind_name((enum memory_kind)k));
+		json_put_int(j, name, (int64_t)a->peak[k]);
+	}
+	json_begin_array(j, "layers");
+	for (int i = 0; i < s->config->depth; i++)
+		json_put_int(j, NULL, i);
+	json_end_array(j);
+	json_end_object(j);
+	json_end_array(j);
+}
+
+enum status run_write_summary(const struct run *r, const struct run_summary *s,
+			      struct error *err)
+{
+	enum status st;
+	struct json j;
+	char path[PATH_MAX];
+
+	json_init(&j, true);
+	json_begin_object(&j, NULL);
+	json_put_string(&j, "schema", "kolm.summary/1");
+	json_put_string(&j, "version", KOLM_VERSION);
+	put_machine(&j, s);
+	put_steps(&j, s);
+	put_evaluation(&j, s->evaluation);
+	put_rank(&j, s);
+	json_end_object(&j);
+	TRY(path_of(r, "summary.json", path, err));
+	TRY(json_write_file(&j, path, err));
+out:
+	json_release(&j);
+	return st;
+}

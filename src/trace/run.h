@@ -1,0 +1,51 @@
+/*
+ * run.h - the folder of a run: config.json, command.txt, metrics.jsonl, summary.json.
+ *
+ * metrics.jsonl grows line by line, so that a run that is killed leaves what it has
+ * measured; a line that can't be written whole is taken back. The other files appear
+ * whole or not at all.
+ */
+#ifndef KOLM_TRACE_RUN_H
+#define KOLM_TRACE_RUN_H
+
+#include "base/json.h"
+#include "config/config.h"
+#include "device/device.h"
+#include "engine/engine.h"
+#include "trace/metrics.h"
+
+struct run {
+	char folder[PATH_MAX];
+	int fd; /* metrics.jsonl */
+	struct json line;
+};
+
+/* Create the folder (a name is made up if folder is "") and the first files. */
+enum status run_create(struct run *r, const char *folder, struct error *err);
+enum status run_write_config(const struct run *r, const struct option_values *options,
+			     int argc, char *const *argv, struct error *err);
+/* Append a step; batch turns time into samples per second. */
+enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
+			   struct error *err);
+void run_close(struct run *r);
+
+struct run_summary {
+	const struct config *config;
+	const struct metrics *metrics;
+	const struct device *dev;
+	const struct engine *engine;
+	const struct evaluation *evaluation; /* NULL: none was made */
+	bool interrupted;
+};
+
+enum status run_write_summary(const struct run *r, const struct run_summary *s,
+			      struct error *err);
+
+/* Of the steps that count: samples and floating-point operations per second. */
+double run_samples_per_s(const struct run_summary *s);
+double run_gflops(const struct run_summary *s);
+
+/* A step as one line of JSON, in the file's format; the text belongs to j. */
+const char *run_step_json(struct json *j, const struct step_metrics *s, int batch);
+
+#endif
