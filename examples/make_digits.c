@@ -29,7 +29,7 @@ static void draw(uint64_t i, unsigned char image[PIXELS])
 	float noise[PIXELS], ink[PIXELS];
 	const char *glyph = glyphs[i % 10];
 	int left = 3 + (int)rng_below(SEED, i, 1 << 20, 3);
-	int top = 2 + (int)rng_below(SEED, i, (1 << 20) + 1, 3);
+	int top = 2 + (int)rng_below(SEED, i, (1 << 20) + 1, 2);
 
 	rng_uniform(SEED, i, 0, PIXELS, 0, 60, noise);
 	rng_uniform(SEED, i, PIXELS, PIXELS, 0, 1, ink);
@@ -105,7 +105,7 @@ out:
 int main(int argc, char **argv)
 {
 	struct error err;
-	int samples = argc > 2 ? atoi(argv[2]) : 4000;
+	int samples = argc > 2 ? atoi(argv[2]) : 5000;
 
 	if (argc < 2 || argc > 3 || samples < 10 || samples > 1000000) {
 		fprintf(stderr, "usage: make_digits FOLDER [SAMPLES from 10 to 1000000]\n");

@@ -95,7 +95,8 @@ static enum status set_number(const struct option *o, const char *text, void *at
 	int64_t whole = 0;
 	double real = 0;
 	uint64_t bytes = 0;
-	bool is_zero_word = o->zero && !strcmp(o->zero, text);
+	/* config.json has the number, people write the word. */
+	bool is_zero_word = o->zero && (!strcmp(o->zero, text) || !strcmp(text, "0"));
 
 	switch (o->type) {
 	case OPTION_INT:

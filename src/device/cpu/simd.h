@@ -172,19 +172,23 @@ INLINE vec vec_exp(vec x)
 }
 
 /*
- * Phi(z), the normal distribution function, and *density = phi(z). Abramowitz and
- * Stegun 7.1.26 for erfc(|z|/sqrt 2), absolute error below 2e-7.
+ * Phi(z), the normal distribution function, and *density = phi(z). The tail is
+ * erfc(a) / 2 = t P(t) exp(-a^2) / 2 with a = |z| / sqrt 2, t = 1 / (1 + 0.42 a); P was
+ * fitted here by least squares, reweighted towards equal error, to 4e-8 relative.
  */
 INLINE vec vec_normal_cdf(vec z, vec *density)
 {
 	vec a = vec_select(z < 0, -z, z) * 0.70710678f;
 	vec e = vec_exp(-a * a);
-	vec t = 1.0f / (a * 0.3275911f + 1.0f);
-	vec tail = t * 1.061405429f - 1.453152027f;
+	vec t = 1.0f / (a * 0.42f + 1.0f);
+	vec tail = t * 0.0760054961f - 0.345057070f;
 
-	tail = tail * t + 1.421413741f;
-	tail = tail * t - 0.284496736f;
-	tail = tail * t + 0.254829592f;
+	tail = tail * t + 0.484970152f;
+	tail = tail * t - 0.173077077f;
+	tail = tail * t + 0.292426825f;
+	tail = tail * t + 0.187102973f;
+	tail = tail * t + 0.240897492f;
+	tail = tail * t + 0.236731246f;
 	tail = tail * t * e * 0.5f;
 	*density = e * 0.39894228f;
 	return vec_select(z < 0, tail, 1.0f - tail);

@@ -1,0 +1,62 @@
+# A thin door to CMake and CTest. Every target installs what it needs and is missing.
+#
+#   make demo         build, train, say what it shows
+#   make check        build and test
+#   make check-all    the long suites: sanitizers, fuzzers, PyTorch, both compilers
+#   make bench        this machine's peaks and the kernels against them
+#   make bench-peers  kolm and PyTorch side by side (PEER_PYTHON=... for another Python)
+#   make format, make tidy, make install, make clean
+
+BUILD   ?= build
+JOBS    ?= $(shell nproc)
+WERROR  ?= OFF
+PREFIX  ?= /usr/local
+PEER_PYTHON ?= /usr/bin/python3
+
+.PHONY: all demo check check-all bench bench-peers format format-check tidy install clean setup
+
+all: setup
+	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DKOLM_WERROR=$(WERROR) \
+		-DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+setup:
+	@scripts/bootstrap build
+
+demo: all
+	@scripts/demo $(BUILD)
+
+check: all
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+check-all: check
+	@scripts/check-all
+
+bench: all
+	@scripts/bootstrap bench
+	@$(BUILD)/kolm bench peak
+	@$(BUILD)/kolm bench gemm
+	@$(BUILD)/kolm bench kernels
+
+bench-peers: all
+	@scripts/bootstrap $(if $(filter /usr/bin/python3,$(PEER_PYTHON)),peers)
+	@$(PEER_PYTHON) bench/peers/compare.py --kolm $(BUILD)/kolm
+
+format:
+	@scripts/bootstrap format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+format-check:
+	@scripts/bootstrap format
+	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+
+tidy: all
+	@scripts/bootstrap tidy
+	@git ls-files 'src/*.c' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet
+
+install: all
+	@cmake --install $(BUILD)
+
+clean:
+	@rm -rf build build-* build.log

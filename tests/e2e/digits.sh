@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# A classification task from files: over 95 % of the held-out digits, as CSV and as IDX.
+. "$(dirname "$0")/lib.bash"
+
+"${MAKE_DIGITS:?}" digits || fail "make_digits"
+for data in csv:digits/digits.csv idx:digits/digits-images.idx,digits/digits-labels.idx; do
+	"$KOLM" train --data "$data" --dim 128 --depth 3 --optimizer adamw --steps 400 \
+		--run-dir run >/dev/null 2>&1 || fail "training on $data"
+	accuracy=$(grep -o '"accuracy": [0-9.]*' run/summary.json | cut -d' ' -f2)
+	awk -v a="$accuracy" 'BEGIN {exit !(a > 0.95)}' || fail "$data: accuracy $accuracy"
+	echo "$data: accuracy $accuracy"
+done
+# The same digits as a regression on their number: loss goes down.
+"$KOLM" train --data csv:digits/digits.csv --loss mse --dim 64 --depth 2 --optimizer adamw \
+	--steps 200 --run-dir regression >/dev/null 2>&1 || fail "regression"
+awk '{gsub(/[,"]/, "")} /first_loss/ {a = $2} /final_loss/ {b = $2} END {exit !(b < a / 2)}' \
+	regression/summary.json || fail "the regression did not learn"

@@ -1,0 +1,29 @@
+/* fuzz_options.c - a command line: words separated by zero bytes. */
+#include "fuzz.h"
+
+#include "config/config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct config c;
+	char *text = malloc(size + 1), *argv[64];
+	struct error err;
+	int argc = 0;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	for (size_t at = 0; at < size && argc < 64; at += strlen(text + at) + 1) {
+		argv[argc++] = text + at;
+		/* Reading files is another fuzzer's work. */
+		if (!strncmp(text + at, "--config", 8))
+			goto out;
+	}
+	if (config_read(&c, argc, argv, &err) == OK && !c.values.help) {
+		if (c.dim < 1 || c.depth < 1 || c.steps < 1 || c.warmup >= c.steps ||
+		    (int64_t)c.micro_batches * c.micro_batch_size != c.batch)
+			abort();
+	}
+out:
+	free(text);
+	return 0;
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Make the golden files: small runs of kolm, recomputed by PyTorch.
+
+    tests/golden/generate.py build/kolm
+
+Run it when the meaning of a run changes (the generator, the initialisation, the data);
+make check compares kolm with these files and needs no PyTorch.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "..", "..", "bench", "peers"))
+from check import recompute  # noqa: E402
+
+BASE = "--dim 12 --depth 3 --batch 8 --steps 6 --lr 0.05"
+CASES = {
+    "sgd-relu": "--optimizer sgd",
+    "sgd-none-decay": "--optimizer sgd --activation none --weight-decay 0.1",
+    "sgd-gelu-accum": "--optimizer sgd --activation gelu --micro-batches 4",
+    "momentum-relu-clip": "--optimizer momentum --clip-grad 0.2",
+    "momentum-gelu": "--optimizer momentum --momentum 0.8 --activation gelu --weight-decay 0.01",
+    "adamw-relu-accum-clip": "--optimizer adamw --micro-batches 2 --clip-grad 0.5 --lr 0.01",
+    "adamw-gelu-decay": "--optimizer adamw --activation gelu --weight-decay 0.1 --lr 0.01",
+    "noise-deep": "--data noise --depth 7 --seed 5",
+}
+
+
+def main():
+    kolm = sys.argv[1]
+    for name, extra in CASES.items():
+        arguments = f"{BASE} {extra}".split()
+        with tempfile.TemporaryDirectory() as folder:
+            dump = os.path.join(folder, "dump")
+            subprocess.run([kolm, "train", *arguments, "--quiet", "--dump-check", dump,
+                            "--run-dir", os.path.join(folder, "run")], check=True)
+            _, losses, final = recompute(dump)
+        golden = {"arguments": arguments, "losses": losses,
+                  "final": {n: [float(v) for v in w.ravel()[:24]] for n, w in final.items()}}
+        with open(os.path.join(here, name + ".json"), "w") as f:
+            json.dump(golden, f)
+            f.write("\n")
+        print(name, losses[0], losses[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Includes never point upward, and impl.h stays inside its folder.
+set -u
+src=${1:?usage: layering.sh SRC}
+status=0
+
+# The order of the folders: a file may include its own folder and those of lower rank.
+rank() {
+	case $1 in
+	base) echo 0 ;;
+	config | device) echo 1 ;;
+	model | optim | data) echo 2 ;;
+	engine) echo 3 ;;
+	trace) echo 4 ;;
+	cmd) echo 5 ;;
+	main.c) echo 6 ;;
+	*) echo "layering: $1 has no rank" >&2; echo 99 ;;
+	esac
+}
+
+while IFS=: read -r file line text; do
+	from=${file#"$src"/}
+	from=${from%%/*}
+	target=${text#*\"}
+	target=${target%\"*}
+	to=${target%%/*}
+	if [ "$from" != "$to" ] && [ "$(rank "$to")" -ge "$(rank "$from")" ]; then
+		echo "$file:$line: $from must not include $target"
+		status=1
+	fi
+	case $target in
+	*/impl.h)
+		case $file in
+		"$src/${target%impl.h}"*) ;;
+		*) echo "$file:$line: $target is private to its folder"; status=1 ;;
+		esac ;;
+	*) [ -f "$src/$target" ] || { echo "$file:$line: $target: write the path from src/"; status=1; } ;;
+	esac
+done < <(grep -rn --include='*.[ch]' '^#include "' "$src" | sed 's/:#include /:/')
+
+# The test must be able to fail: it has to have seen a good number of includes.
+seen=$(grep -rn --include='*.[ch]' '^#include "' "$src" | wc -l)
+[ "$seen" -gt 50 ] || { echo "only $seen includes found: is $src right?"; status=1; }
+# Only the CPU device itself and the tests may look into device/cpu.
+if grep -rln --include='*.[ch]' '^#include "device/cpu/' "$src" | grep -v '/device/cpu/'; then
+	echo "device/cpu is private to the device"
+	status=1
+fi
+exit $status

@@ -1,0 +1,178 @@
+/* test_base.c - random generator, units, names, JSON writer. */
+#include "testing.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/units.h"
+
+/* Known answers of Philox4x32-10, published with Random123. */
+static void philox_gives_the_published_vectors(void **state)
+{
+	static const struct {
+		uint32_t counter[4], key[2], want[4];
+	} cases[] = {
+		{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{{~0u, ~0u, ~0u, ~0u},
+		 {~0u, ~0u},
+		 {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+		 {0xa4093822, 0x299f31d0},
+		 {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint32_t out[4];
+
+		rng_philox(cases[i].counter, cases[i].key, out);
+		assert_memory_equal(out, cases[i].want, sizeof(out));
+	}
+}
+
+/* What a rank holds must not depend on where its part begins. */
+static void any_window_of_a_stream_is_the_same(void **state)
+{
+	float uniform[512], normal[512], part[512];
+	struct random r = random_start("windows");
+	(void)state;
+
+	rng_uniform(3, 9, 0, 512, -2, 5, uniform);
+	rng_normal(3, 9, 0, 512, normal);
+	for (int i = 0; i < 300; i++) {
+		int first = random_int(&r, 0, 511), n = random_int(&r, 0, 512 - first);
+
+		rng_uniform(3, 9, (uint64_t)first, (size_t)n, -2, 5, part);
+		assert_memory_equal(part, uniform + first, (size_t)n * sizeof(float));
+		rng_normal(3, 9, (uint64_t)first, (size_t)n, part);
+		assert_memory_equal(part, normal + first, (size_t)n * sizeof(float));
+	}
+}
+
+static void moments(const float *x, int n, double *mean, double *variance)
+{
+	*mean = *variance = 0;
+	for (int i = 0; i < n; i++)
+		*mean += (double)x[i] / n;
+	for (int i = 0; i < n; i++)
+		*variance += (x[i] - *mean) * (x[i] - *mean) / n;
+}
+
+static void distributions_have_their_moments(void **state)
+{
+	enum { N = 200000 };
+	float *x = malloc(N * sizeof(float));
+	double mean, variance;
+	(void)state;
+
+	rng_normal(0, 1, 0, N, x);
+	moments(x, N, &mean, &variance);
+	assert_true(fabs(mean) < 0.01 && fabs(variance - 1) < 0.02);
+	rng_uniform(0, 1, 0, N, -1, 1, x);
+	moments(x, N, &mean, &variance);
+	assert_true(fabs(mean) < 0.01 && fabs(variance - 1.0 / 3) < 0.01);
+	for (int i = 0; i < N; i++)
+		assert_true(x[i] >= -1 && x[i] < 1);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_true(rng_below(5, 6, i, 7) < 7);
+	free(x);
+}
+
+static void sizes_and_times_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		double want; /* < 0: refused */
+	} sizes[] = {{"0", 0},	     {"4096", 4096},   {"25MB", 25e6},	 {"2GiB", 0x1p31},
+		     {"1.5K", 1536}, {"64 kib", 65536}, {"3T", 3 * 0x1p40}, {"-1", -1},
+		     {"", -1},	     {"MB", -1},	{"1QB", -1},	 {"0x10", -1},
+		     {"nan", -1},    {"inf", -1},	{"1e30", -1},	 {" 1", -1}},
+	  times[] = {{"10ms", 10}, {"250us", 0.25}, {"2s", 2000}, {"1.5min", 90000},
+		     {"7", 7},	   {"5 ms", 5},	    {"-1s", -1},  {"1 parsec", -1}};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint64_t bytes = 0;
+		bool ok = units_parse_size(sizes[i].text, &bytes);
+
+		assert_int_equal(ok, sizes[i].want >= 0);
+		if (ok)
+			assert_true((double)bytes == sizes[i].want);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		double ms = 0;
+		bool ok = units_parse_time(times[i].text, &ms);
+
+		assert_int_equal(ok, times[i].want >= 0);
+		if (ok)
+			assert_true(fabs(ms - times[i].want) < 1e-9);
+	}
+}
+
+static void whole_numbers_are_strict(void **state)
+{
+	static const char *const bad[] = {"", "1.5", "1e3", "x", "12a", " 1", "1 ", "--1", "+",
+					  "99999999999999999999"};
+	int64_t value = 7;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(units_parse_int(bad[i], &value));
+	assert_int_equal(value, 7);
+	assert_true(units_parse_int("-12", &value) && value == -12);
+}
+
+static void names_match_and_suggest(void **state)
+{
+	static const char *const names[] = {"micro-batches", "batch", "depth", "dim"};
+	(void)state;
+
+	assert_true(name_equal("micro_batches", "micro-batches"));
+	assert_false(name_equal("micro", "micro-batches"));
+	assert_string_equal(name_nearest("micro_batchs", names, 4), "micro-batches");
+	assert_string_equal(name_nearest("dept", names, 4), "depth");
+	assert_string_equal(name_nearest("micro", names, 4), "micro-batches");
+	assert_null(name_nearest("zzzzzzzz", names, 4));
+}
+
+static void json_is_escaped_and_reads_back(void **state)
+{
+	struct json j;
+	struct random r = random_start("json numbers");
+	(void)state;
+
+	json_init(&j, false);
+	json_begin_object(&j, NULL);
+	json_put_string(&j, "a\"b", "x\\\n\x01y");
+	json_put_double(&j, "nan", NAN);
+	json_begin_array(&j, "list");
+	json_put_int(&j, NULL, -5);
+	json_put_bool(&j, NULL, true);
+	json_end_array(&j);
+	json_end_object(&j);
+	assert_string_equal(j.text.data, "{\"a\\\"b\": \"x\\\\\\u000a\\u0001y\", \"nan\": null, "
+					 "\"list\": [-5, true]}");
+	for (int i = 0; i < 1000; i++) {
+		double want = ldexp(random_int(&r, -1000000, 1000000) / 7.0,
+				    random_int(&r, -60, 60));
+
+		json_reset(&j);
+		json_put_double(&j, NULL, want);
+		assert_true(strtod(j.text.data, NULL) == want);
+	}
+	json_release(&j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(philox_gives_the_published_vectors),
+		cmocka_unit_test(any_window_of_a_stream_is_the_same),
+		cmocka_unit_test(distributions_have_their_moments),
+		cmocka_unit_test(sizes_and_times_are_read),
+		cmocka_unit_test(whole_numbers_are_strict),
+		cmocka_unit_test(names_match_and_suggest),
+		cmocka_unit_test(json_is_escaped_and_reads_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* test_config.c - options from the command line and from files, and how they combine. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "config/config.h"
+
+static struct config config;
+static struct error err;
+
+/* Read a command line given as one string. */
+static enum status read_line(const char *line)
+{
+	static char copy[2048];
+	char *argv[64];
+	int argc = 0;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	return config_read(&config, argc, argv, &err);
+}
+
+static void defaults_are_those_of_the_contract(void **state)
+{
+	(void)state;
+	assert_int_equal(read_line(""), OK);
+	assert_int_equal(config.dim, 1024);
+	assert_int_equal(config.depth, 8);
+	assert_int_equal(config.batch, 64);
+	assert_int_equal(config.micro_batches, 1);
+	assert_int_equal(config.micro_batch_size, 64);
+	assert_int_equal(config.steps, 35);
+	assert_int_equal(config.warmup, 5);
+	assert_int_equal(config.seed, 0);
+	assert_true(config.lr == 1e-3);
+	assert_string_equal(config.data, "synthetic");
+}
+
+static void names_take_dashes_underscores_equals_and_aliases(void **state)
+{
+	static const char *const lines[] = {"--micro-batches 4", "--micro_batches=4",
+					    "--accum-steps 4", "--accum_steps=4"};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		assert_int_equal(read_line(lines[i]), OK);
+		assert_int_equal(config.micro_batches, 4);
+		assert_int_equal(config.micro_batch_size, 16);
+	}
+}
+
+/* For all batches and two of the three numbers the third follows, or it is an error. */
+static void two_of_three_batch_numbers_give_the_third(void **state)
+{
+	char line[128];
+	(void)state;
+
+	for (int m = 1; m <= 12; m++)
+		for (int s = 1; s <= 12; s++) {
+			snprintf(line, sizeof(line), "--micro-batches %d --micro-batch-size %d", m, s);
+			assert_int_equal(read_line(line), OK);
+			assert_int_equal(config.batch, m * s);
+			snprintf(line, sizeof(line), "--batch %d --micro-batch-size %d", m * s, s);
+			assert_int_equal(read_line(line), OK);
+			assert_int_equal(config.micro_batches, m);
+			snprintf(line, sizeof(line), "--batch %d --micro-batches %d", s, m);
+			assert_int_equal(read_line(line), s % m ? ERR_USAGE : OK);
+			snprintf(line, sizeof(line),
+				 "--batch %d --micro-batches %d --micro-batch-size %d", m * s + 1, m,
+				 s);
+			assert_int_equal(read_line(line), ERR_USAGE);
+		}
+}
+
+static void errors_name_values_and_what_would_fit(void **state)
+{
+	static const struct {
+		const char *line, *in_message, *in_hint;
+	} cases[] = {
+		{"--batch 10 --micro-batches 3", "10", "9 or 12"},
+		{"--dim 0", "--dim 0", "1 to"},
+		{"--dim 1.5", "--dim 1.5", "default 1024"},
+		{"--depht 4", "depht", "--depth"},
+		{"--lr abc", "abc", "learning rate"},
+		{"--optimizer rmsprop", "rmsprop", "sgd, momentum, adamw"},
+		{"--warmup 10 --steps 10", "10", "--warmup 9"},
+		{"--dump-check /tmp/x --steps 21", "21", "--steps 20"},
+		{"--device-memory lots", "lots", "default unlimited"},
+		{"--quiet --verbose", "--quiet", "leave one"},
+		{"--steps", "--steps needs a value", "optimizer steps"},
+		{"stray", "stray", "two dashes"},
+		{"--config /nonexistent.json", "/nonexistent.json", "check the name"},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(read_line(cases[i].line), ERR_USAGE);
+		if (!strstr(err.msg, cases[i].in_message) || !strstr(err.hint, cases[i].in_hint))
+			fail_msg("%s gave: %s; %s", cases[i].line, err.msg, err.hint);
+	}
+}
+
+static void a_short_run_keeps_a_measured_step(void **state)
+{
+	(void)state;
+	assert_int_equal(read_line("--steps 3"), OK);
+	assert_int_equal(config.warmup, 2);
+}
+
+/* Read a command line with a configuration file of that content. */
+static enum status read_with_file(const char *json, const char *line)
+{
+	char folder[256], path[512], whole[1024];
+	enum status st;
+
+	test_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/c.json", folder);
+	assert_int_equal(file_write_whole(path, json, strlen(json), &err), OK);
+	snprintf(whole, sizeof(whole), "--config %s %s", path, line);
+	st = read_line(whole);
+	test_folder_remove(folder);
+	return st;
+}
+
+static void the_command_line_beats_the_file(void **state)
+{
+	(void)state;
+	assert_int_equal(read_with_file("{\"dim\": 32, \"lr\": 0.5, \"data\": \"noise\"}", "--dim 16"),
+			 OK);
+	assert_int_equal(config.dim, 16);
+	assert_true(config.lr == 0.5);
+	assert_string_equal(config.data, "noise");
+	/* A whole config.json has all three batch numbers; changing one must work. */
+	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
+					"\"micro_batch_size\": 16}", "--batch 128"), OK);
+	assert_int_equal(config.micro_batches, 4);
+	assert_int_equal(config.micro_batch_size, 32);
+	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
+					"\"micro_batch_size\": 16}", "--micro-batch-size 8"), OK);
+	assert_int_equal(config.micro_batches, 8);
+	assert_int_equal(config.batch, 64);
+	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
+					"\"micro_batch_size\": 16}", "--micro-batches 2"), OK);
+	assert_int_equal(config.micro_batch_size, 32);
+}
+
+static void bad_files_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", "{", "[]", "5", "{\"dim\": 32, \"dim\": 16}", "{\"dim\": null}",
+		"{\"dim\": [1]}", "{\"dim\": \"x\"}", "{\"dim\": 0}", "{\"dims\": 4}",
+		"{\"dim\": 1e99}", "{\"quiet\": true}", "{\"data\": \"a\\u0000b\"}",
+		"{\"config\": \"x\"}",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		if (read_with_file(bad[i], "") != ERR_USAGE)
+			fail_msg("accepted: %s", bad[i]);
+	/* Hidden by the command line, but still checked. */
+	assert_int_equal(read_with_file("{\"dim\": \"x\"}", "--dim 4"), ERR_USAGE);
+}
+
+/* config.json fed back gives the same configuration. */
+static void written_options_read_back_the_same(void **state)
+{
+	static const char *const lines[] = {
+		"", "--dim 77 --depth 3 --activation gelu --batch 96 --micro-batches 3",
+		"--optimizer adamw --lr 0.00123 --beta2 0.95 --clip-grad 0.3 --seed 123456789012",
+		"--device-memory 2GiB --threads 3 --holdout 0.25 --data csv:x.csv",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct json first, second;
+
+		assert_int_equal(read_line(lines[i]), OK);
+		json_init(&first, true);
+		json_begin_object(&first, NULL);
+		options_write_json(&config.values, &first);
+		json_end_object(&first);
+		assert_int_equal(read_with_file(first.text.data, ""), OK);
+		json_init(&second, true);
+		json_begin_object(&second, NULL);
+		options_write_json(&config.values, &second);
+		json_end_object(&second);
+		assert_string_equal(first.text.data, second.text.data);
+		json_release(&first);
+		json_release(&second);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_those_of_the_contract),
+		cmocka_unit_test(names_take_dashes_underscores_equals_and_aliases),
+		cmocka_unit_test(two_of_three_batch_numbers_give_the_third),
+		cmocka_unit_test(errors_name_values_and_what_would_fit),
+		cmocka_unit_test(a_short_run_keeps_a_measured_step),
+		cmocka_unit_test(the_command_line_beats_the_file),
+		cmocka_unit_test(bad_files_are_refused),
+		cmocka_unit_test(written_options_read_back_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+/*
+ * test_model.c - gradients against finite differences, for every kernel table; memory
+ * accounts; and that neither threads nor micro-batches change the result.
+ */
+#include "testing.h"
+
+#include "device/cpu/kernels.h"
+#include "engine/engine.h"
+
+static struct error err;
+
+static struct device *open_device(int threads, uint64_t memory)
+{
+	struct device_options o = {.threads = threads, .memory = memory};
+	struct device *dev;
+
+	assert_int_equal(device_open(&dev, "cpu", &o, &err), OK);
+	return dev;
+}
+
+static struct engine_options options_of(int in, int dim, int out, int depth, int rows)
+{
+	return (struct engine_options){
+		.shape = {.depth = depth, .in = in, .dim = dim, .out = out, .rows = rows,
+			  .act = ACT_GELU},
+		.micro_batches = 1,
+		.optimizer = {.kind = OPT_SGD, .lr = 0.1f},
+		.seed = 3,
+	};
+}
+
+static void fill_batch(struct engine *e, uint64_t seed)
+{
+	const struct stack_shape *s = &e->options.shape;
+	int rows = s->rows * e->options.micro_batches;
+
+	for (int r = 0; r < rows; r++) {
+		rng_normal(seed, 1, (uint64_t)(r * s->in), (size_t)s->in,
+			   e->batch.x.data + (size_t)r * e->batch.x.stride);
+		if (e->options.labelled)
+			e->batch.labels[r] = (int32_t)rng_below(seed, 2, (uint64_t)r, (uint32_t)s->out);
+		else
+			rng_normal(seed, 3, (uint64_t)(r * s->out), (size_t)s->out,
+				   e->batch.target.data + (size_t)r * e->batch.target.stride);
+	}
+}
+
+/* The loss of the batch with the parameters as they are, computed in double. */
+static double plain_loss(const struct engine *e)
+{
+	const struct stack_shape *s = &e->options.shape;
+	double loss = 0, *x = malloc(sizeof(double) * 256), *y = malloc(sizeof(double) * 256);
+
+	for (int r = 0; r < s->rows; r++) {
+		for (int i = 0; i < s->in; i++)
+			x[i] = e->batch.x.data[(size_t)r * e->batch.x.stride + (size_t)i];
+		for (int k = 0; k < s->depth; k++) {
+			const struct layer *l = &e->stack.layers[k];
+			float row[256];
+
+			for (int o = 0; o < l->out; o++) {
+				device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o,
+						   1, row);
+				y[o] = e->stack.param[l->bias + (size_t)o];
+				for (int i = 0; i < l->in; i++)
+					y[o] += x[i] * row[i];
+				if (k < s->depth - 1 && s->act == ACT_RELU)
+					y[o] = fmax(y[o], 0);
+				if (k < s->depth - 1 && s->act == ACT_GELU)
+					y[o] *= 0.5 * erfc(-y[o] * M_SQRT1_2);
+			}
+			memcpy(x, y, sizeof(double) * (size_t)l->out);
+		}
+		if (e->options.labelled) {
+			double sum = 0;
+
+			for (int o = 0; o < s->out; o++)
+				sum += exp(x[o]);
+			loss += (log(sum) - x[e->batch.labels[r]]) / s->rows;
+			continue;
+		}
+		for (int o = 0; o < s->out; o++) {
+			double d = x[o] - e->batch.target.data[(size_t)r * e->batch.target.stride +
+							       (size_t)o];
+
+			loss += d * d / (s->rows * s->out);
+		}
+	}
+	free(x);
+	free(y);
+	return loss;
+}
+
+/* Shift W[o, i] (or b[o] if i < 0) of a layer; returns where its gradient is. */
+static void shift(struct engine *e, int layer, int o, int i, float by, double *gradient)
+{
+	const struct layer *l = &e->stack.layers[layer];
+	float row[256];
+
+	if (i < 0) {
+		e->stack.param[l->bias + (size_t)o] += by;
+		*gradient = e->stack.grad[l->bias + (size_t)o];
+		return;
+	}
+	device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1, row);
+	row[i] += by;
+	device_matrix_write(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1, row);
+	device_matrix_read(e->dev, e->stack.grad + l->weight, l->out, l->in, o, 1, row);
+	*gradient = row[i];
+}
+
+static void check_gradients(const char *kernels, enum activation act, bool labelled,
+			    struct random *r)
+{
+	const float step = 0x1p-10f;
+	struct engine_options o = options_of(random_int(r, 1, 40), random_int(r, 1, 40),
+					     random_int(r, 2, 30), random_int(r, 1, 4),
+					     random_int(r, 1, 20));
+	struct engine *e;
+	struct device *dev;
+
+	setenv("KOLM_CPU", kernels, 1);
+	dev = open_device(2, 0);
+	o.labelled = labelled;
+	o.shape.act = act;
+	o.optimizer.lr = 0; /* keep the parameters where they are */
+	assert_int_equal(engine_create(&e, dev, &o, &err), OK);
+	fill_batch(e, r->seed + r->next);
+	assert_true(fabs(engine_step(e).loss - plain_loss(e)) < 1e-4);
+	for (int n = 0; n < 30; n++) {
+		int layer = random_int(r, 0, o.shape.depth - 1);
+		const struct layer *l = &e->stack.layers[layer];
+		int out = random_int(r, 0, l->out - 1), in = random_int(r, -1, l->in - 1);
+		double gradient, up, down, slope;
+
+		shift(e, layer, out, in, step, &gradient);
+		up = plain_loss(e);
+		shift(e, layer, out, in, -2 * step, &gradient);
+		down = plain_loss(e);
+		shift(e, layer, out, in, step, &gradient);
+		slope = (up - down) / (2 * step);
+		/* A rectifier's kink inside the step is no error of the gradient. */
+		if (fabs(slope - gradient) > 2e-4 + 2e-2 * fabs(slope) && act != ACT_RELU)
+			fail_msg("%s, layer %d [%d, %d]: gradient %g, difference quotient %g",
+				 kernels, layer, out, in, gradient, slope);
+		if (fabs(slope - gradient) > 2e-3 + 0.1 * fabs(slope))
+			fail_msg("%s relu, layer %d [%d, %d]: gradient %g, difference quotient %g",
+				 kernels, layer, out, in, gradient, slope);
+	}
+	engine_free(e);
+	device_close(dev);
+	unsetenv("KOLM_CPU");
+}
+
+static void gradients_agree_with_finite_differences(void **state)
+{
+	struct random r = random_start("finite differences");
+	(void)state;
+
+	for (const struct kernels *const *k = kernels_available(); *k; k++)
+		for (int act = 0; act < ACT_COUNT; act++)
+			for (int labelled = 0; labelled < 2; labelled++)
+				for (int i = 0; i < 3; i++)
+					check_gradients((*k)->name, (enum activation)act, labelled,
+							&r);
+}
+
+/* Train for some steps; returns the parameters, row by row, and the last loss. */
+static float *train(const struct engine_options *o, int threads, int steps, double *loss)
+{
+	struct device *dev = open_device(threads, 0);
+	struct engine *e;
+	float *rows = calloc(1 << 20, sizeof(float)), *at = rows;
+
+	assert_int_equal(engine_create(&e, dev, o, &err), OK);
+	for (int i = 0; i < steps; i++) {
+		fill_batch(e, (uint64_t)i);
+		*loss = engine_step(e).loss;
+	}
+	for (int i = 0; i < o->shape.depth; i++) {
+		const struct layer *l = &e->stack.layers[i];
+
+		device_matrix_read(dev, e->stack.param + l->weight, l->out, l->in, 0, l->out, at);
+		at += l->out * l->in;
+		memcpy(at, e->stack.param + l->bias, (size_t)l->out * sizeof(float));
+		at += l->out;
+	}
+	engine_free(e);
+	device_close(dev);
+	return rows;
+}
+
+static void threads_do_not_change_a_bit(void **state)
+{
+	struct engine_options o = options_of(150, 200, 130, 3, 140);
+	double loss, loss1;
+	float *one = train(&o, 1, 4, &loss1);
+	(void)state;
+
+	for (int threads = 2; threads <= 5; threads++) {
+		float *many = train(&o, threads, 4, &loss);
+
+		assert_true(loss == loss1);
+		assert_memory_equal(one, many, (1 << 20) * sizeof(float));
+		free(many);
+	}
+	free(one);
+}
+
+/* Accumulation over micro-batches is the same step as the whole batch at once. */
+static void micro_batches_change_only_rounding(void **state)
+{
+	static const enum optimizer kinds[] = {OPT_SGD, OPT_MOMENTUM, OPT_ADAMW};
+	(void)state;
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		struct engine_options o = options_of(20, 30, 10, 3, 24);
+		double loss, loss1;
+		float *whole, *parts;
+
+		o.optimizer = (struct update){.kind = kinds[k], .lr = 0.01f, .momentum = 0.9f,
+					      .beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-4f};
+		o.clip = 0.5;
+		whole = train(&o, 2, 10, &loss1);
+		for (int m = 2; m <= 24; m++) {
+			if (24 % m)
+				continue;
+			o.micro_batches = m;
+			o.shape.rows = 24 / m;
+			parts = train(&o, 2, 10, &loss);
+			assert_true(fabs(loss - loss1) < 1e-5 * loss1);
+			for (int i = 0; i < 2000; i++)
+				assert_true(fabsf(parts[i] - whole[i]) < 1e-4f);
+			free(parts);
+		}
+		free(whole);
+	}
+}
+
+static void memory_is_accounted_and_limited(void **state)
+{
+	struct device *dev = open_device(1, 1 << 20);
+	const struct memory_account *a = device_memory(dev);
+	void *p, *q, *r;
+	(void)state;
+
+	assert_int_equal(device_alloc(dev, MEMORY_PARAMS, 1000, "a", &p, &err), OK);
+	assert_int_equal(device_alloc(dev, MEMORY_GRADS, 1 << 19, "b", &q, &err), OK);
+	assert_int_equal((uintptr_t)p % 64, 0);
+	assert_int_equal(a->now[MEMORY_PARAMS], 1024);
+	assert_int_equal(a->total, 1024 + (1 << 19));
+	assert_int_equal(device_alloc(dev, MEMORY_OPTIMIZER, 1 << 19, "the moments", &r, &err),
+			 ERR_MEMORY);
+	assert_non_null(strstr(err.msg, "the moments (optimizer) needs 512.0 KiB"));
+	assert_non_null(strstr(err.msg, "grads 512.0 KiB"));
+	assert_non_null(strstr(err.msg, "of 1.0 MiB"));
+	device_free(dev, q);
+	assert_int_equal(a->total, 1024);
+	assert_int_equal(a->total_peak, 1024 + (1 << 19));
+	assert_int_equal(a->peak[MEMORY_GRADS], 1 << 19);
+	device_free(dev, NULL);
+	device_close(dev);
+	/* More than any machine has is refused, not promised. */
+	dev = open_device(1, 0);
+	assert_int_equal(device_alloc(dev, MEMORY_PARAMS, 1ull << 50, "all", &p, &err), ERR_MEMORY);
+	device_close(dev);
+}
+
+static void evaluation_counts_what_is_right(void **state)
+{
+	struct engine_options o = options_of(2, 4, 3, 1, 4);
+	struct device *dev = open_device(1, 0);
+	float values[14];
+	int32_t labels[7], order[7];
+	struct data d = {.kind = DATA_TABLE, .in = 2, .out = 3, .labelled = true, .held_out = 7,
+			 .table = {.samples = 7, .features = 2, .values = values,
+				   .labels = labels},
+			 .order = order};
+	struct engine *e;
+	struct evaluation result;
+	/* Class = the larger of x0, x1, or the third if both are negative. */
+	static const float w[6] = {10, 0, 0, 10, 0, 0};
+	(void)state;
+
+	o.labelled = true;
+	assert_int_equal(engine_create(&e, dev, &o, &err), OK);
+	device_matrix_write(dev, e->stack.param + e->stack.layers[0].weight, 3, 2, 0, 3, w);
+	memset(e->stack.param + e->stack.layers[0].bias, 0, 3 * sizeof(float));
+	for (int i = 0; i < 7; i++) {
+		order[i] = i;
+		values[2 * i] = (float)(i % 3) - 1.5f;
+		values[2 * i + 1] = (float)((i + 1) % 4) - 2.4f;
+		labels[i] = values[2 * i] < 0 && values[2 * i + 1] < 0	  ? 2
+			    : values[2 * i] > values[2 * i + 1] ? 0
+								  : 1;
+	}
+	labels[0] = (labels[0] + 1) % 3; /* one is wrong */
+	result = engine_evaluate(e, &d);
+	assert_int_equal(result.samples, 7);
+	assert_true(fabs(result.accuracy - 6.0 / 7) < 1e-9);
+	assert_true(result.loss > 0 && isfinite(result.loss));
+	engine_free(e);
+	device_close(dev);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gradients_agree_with_finite_differences),
+		cmocka_unit_test(threads_do_not_change_a_bit),
+		cmocka_unit_test(micro_batches_change_only_rounding),
+		cmocka_unit_test(memory_is_accounted_and_limited),
+		cmocka_unit_test(evaluation_counts_what_is_right),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/*
+ * test_no_allocation.c - kolm train allocates nothing between its first and its last
+ * step. The linker sends kolm's calls of malloc and its kin here; a line of output per
+ * step tells when a step is over.
+ */
+#include "testing.h"
+
+#include "cmd/cmd.h"
+
+#include <sys/mman.h>
+
+static _Atomic int allocations;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t m);
+void *__real_realloc(void *p, size_t n);
+void *__real_aligned_alloc(size_t a, size_t n);
+void *__real_mmap(void *a, size_t n, int p, int f, int d, off_t o);
+void __real_free(void *p);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t m);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_aligned_alloc(size_t a, size_t n);
+void *__wrap_mmap(void *a, size_t n, int p, int f, int d, off_t o);
+void __wrap_free(void *p);
+
+void *__wrap_malloc(size_t n)
+{
+	allocations++;
+	return __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t m)
+{
+	allocations++;
+	return __real_calloc(n, m);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	allocations++;
+	return __real_realloc(p, n);
+}
+
+void *__wrap_aligned_alloc(size_t a, size_t n)
+{
+	allocations++;
+	return __real_aligned_alloc(a, n);
+}
+
+void *__wrap_mmap(void *a, size_t n, int p, int f, int d, off_t o)
+{
+	allocations++;
+	return __real_mmap(a, n, p, f, d, o);
+}
+
+void __wrap_free(void *p)
+{
+	__real_free(p);
+}
+
+/* Standard output goes here: at each line, how many allocations there were so far. */
+static int at_step[256], steps;
+
+static ssize_t on_output(void *cookie, const char *text, size_t n)
+{
+	(void)cookie;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\n' && steps < (int)ARRAY_SIZE(at_step))
+			at_step[steps++] = allocations;
+	return (ssize_t)n;
+}
+
+static void check_run(const char *what, const char **argv, int argc)
+{
+	cookie_io_functions_t functions = {.write = on_output};
+	FILE *saved = stdout;
+	struct error err = {0};
+	enum status st;
+
+	steps = allocations = 0;
+	stdout = fopencookie(NULL, "w", functions);
+	st = cmd_train(argc, (char *const *)argv, &err);
+	fclose(stdout);
+	stdout = saved;
+	if (st != OK)
+		fail_msg("%s: %s", what, err.msg);
+	assert_int_equal(steps, 20);
+	/* The count itself must work: setting up a run does allocate. */
+	assert_true(at_step[0] > 0);
+	if (at_step[19] != at_step[1])
+		fail_msg("%s: %d allocations between steps 1 and 19", what,
+			 at_step[19] - at_step[1]);
+}
+
+static void a_step_allocates_nothing(void **state)
+{
+	char folder[256], csv[512], spec[600];
+	FILE *f;
+	(void)state;
+
+	test_folder(folder, sizeof(folder));
+	snprintf(csv, sizeof(csv), "%s/d.csv", folder);
+	f = fopen(csv, "w");
+	for (int i = 0; i < 50; i++)
+		fprintf(f, "%d,%d,%d\n", i, i * i % 7, i % 3);
+	fclose(f);
+	snprintf(spec, sizeof(spec), "csv:%s", csv);
+	{
+		const char *plain[] = {"--steps", "20", "--dim", "96", "--depth", "3", "--run-dir", folder};
+		const char *rich[] = {"--steps", "20", "--dim", "96", "--depth", "3", "--run-dir", folder,
+				"--optimizer", "adamw", "--clip-grad", "1", "--micro-batches", "4",
+				"--activation", "gelu", "--log-format", "jsonl"};
+		const char *table[] = {"--steps", "20", "--dim", "96", "--depth", "3", "--run-dir", folder,
+				 "--data", spec};
+
+		check_run("plain", plain, ARRAY_SIZE(plain));
+		check_run("adamw, clipping, accumulation", rich, ARRAY_SIZE(rich));
+		check_run("csv", table, ARRAY_SIZE(table));
+	}
+	test_folder_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_allocates_nothing)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
