@@ -140,8 +140,25 @@ static void run_copy(void *arg)
 	device_parallel(run->dev, copy_part, run);
 }
 
-enum status bench_memory(const struct bench *b, double *read, double *copy, struct error *err)
+static void change_part(void *arg, int part, int parts)
 {
+	struct memory_run *run = arg;
+	int64_t end = part_begin((int64_t)run->n, part + 1, parts);
+
+	for (int64_t i = part_begin((int64_t)run->n, part, parts); i < end; i++)
+		run->to[i] += 1;
+}
+
+static void run_in_place(void *arg)
+{
+	struct memory_run *run = arg;
+
+	device_parallel(run->dev, change_part, run);
+}
+
+enum status bench_memory(const struct bench *b, double rates[TRAFFIC_COUNT], struct error *err)
+{
+	static void (*const runs[TRAFFIC_COUNT])(void *) = {run_read, run_copy, run_in_place};
 	enum status st;
 	/* Far larger than any cache. */
 	struct memory_run run = {.dev = b->dev, .n = 64 << 20};
@@ -151,8 +168,12 @@ enum status bench_memory(const struct bench *b, double *read, double *copy, stru
 			 (void **)&run.from, err));
 	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float), "the benchmark's target",
 			 (void **)&run.to, err));
-	*read = bytes / bench_time(b->seconds, run_read, &run).best_ms * 1e-6;
-	*copy = 2 * bytes / bench_time(b->seconds, run_copy, &run).best_ms * 1e-6;
+	for (int i = 0; i < TRAFFIC_COUNT; i++) {
+		double moved = i == TRAFFIC_READ ? bytes : 2 * bytes;
+
+		rates[i] = fmax(rates[i],
+				moved / bench_time(b->seconds, runs[i], &run).best_ms * 1e-6);
+	}
 out:
 	device_free(b->dev, run.to);
 	device_free(b->dev, run.from);
@@ -173,19 +194,21 @@ out:
 	return st;
 }
 
-static void put_peak(struct bench *b, const char *name, double fma, double read, double copy)
+static void put_peak(struct bench *b, const char *name, double fma,
+		     const double memory[TRAFFIC_COUNT])
 {
 	if (!b->as_json) {
-		printf("%-10s %8d %12.1f %12.1f %12.1f\n", name, device_threads(b->dev), fma, read,
-		       copy);
+		printf("%-10s %8d %12.1f %12.1f %12.1f %14.1f\n", name, device_threads(b->dev), fma,
+		       memory[TRAFFIC_READ], memory[TRAFFIC_COPY], memory[TRAFFIC_IN_PLACE]);
 		return;
 	}
 	json_begin_object(&b->json, NULL);
 	json_put_string(&b->json, "name", name);
 	json_put_int(&b->json, "threads", device_threads(b->dev));
 	json_put_double(&b->json, "fma_gflops", fma);
-	json_put_double(&b->json, "read_gb_per_s", read);
-	json_put_double(&b->json, "copy_gb_per_s", copy);
+	json_put_double(&b->json, "read_gb_per_s", memory[TRAFFIC_READ]);
+	json_put_double(&b->json, "copy_gb_per_s", memory[TRAFFIC_COPY]);
+	json_put_double(&b->json, "in_place_gb_per_s", memory[TRAFFIC_IN_PLACE]);
 	json_end_object(&b->json);
 }
 
@@ -197,14 +220,14 @@ enum status bench_peak(struct bench *b, struct error *err)
 	if (b->as_json)
 		json_begin_array(&b->json, "rows");
 	else
-		printf("%-10s %8s %12s %12s %12s\n", "", "threads", "FMA GFLOP/s", "read GB/s",
-		       "copy GB/s");
+		printf("%-10s %8s %12s %12s %12s %14s\n", "", "threads", "FMA GFLOP/s",
+		       "read GB/s", "copy GB/s", "in place GB/s");
 	for (int i = 0; i < 2; i++) {
-		double read, copy;
+		double memory[TRAFFIC_COUNT] = {0};
 
 		TRY(bench_open(b, i == 0 ? 1 : 0, err));
-		TRY(bench_memory(b, &read, &copy, err));
-		put_peak(b, b->threads ? "as asked" : names[i], bench_fma_peak(b, 0), read, copy);
+		TRY(bench_memory(b, memory, err));
+		put_peak(b, b->threads ? "as asked" : names[i], bench_fma_peak(b, 0), memory);
 		if (b->threads)
 			break;
 	}

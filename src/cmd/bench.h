@@ -27,8 +27,12 @@ struct timing bench_time(double seconds, void (*fn)(void *arg), void *arg);
 /* The best that was ever seen of the device's FMA rate, in GFLOP/s; call it again
    between measurements so that it sees the same weather as they do. */
 double bench_fma_peak(const struct bench *b, double best_so_far);
-/* Memory traffic of all threads in GB/s, reading or copying (both directions count). */
-enum status bench_memory(const struct bench *b, double *read, double *copy, struct error *err);
+/* Memory traffic of all threads in GB/s, both directions counted, by what is done:
+   reading, copying, changing in place. They differ, since reads and writes have paths
+   of their own; each kernel is held against the one that it resembles. */
+enum traffic { TRAFFIC_READ, TRAFFIC_COPY, TRAFFIC_IN_PLACE, TRAFFIC_COUNT };
+/* Raises rates[] to what is measured now. */
+enum status bench_memory(const struct bench *b, double rates[TRAFFIC_COUNT], struct error *err);
 
 /* How far it is, on a terminal. */
 void bench_progress(const char *what, int done, int total);

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""kolm and PyTorch side by side: does PyTorch agree with kolm, and who is faster?
+
+Every case runs several times in turn, so that both see the same moods of the machine;
+medians over all measured steps are compared.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# name, dim, depth, steps and warm-up of one round, rounds
+CASES = [
+    ("small", 1024, 2, 60, 10, 5),
+    ("default", 1024, 8, 25, 5, 3),
+    ("large", 8192, 8, 4, 1, 3),
+]
+
+
+def check(kolm, folder):
+    """PyTorch recomputes a short run."""
+    dump = os.path.join(folder, "dump")
+    subprocess.run([kolm, "train", "--dim", "64", "--depth", "4", "--steps", "20", "--quiet",
+                    "--optimizer", "momentum", "--run-dir", os.path.join(folder, "run"),
+                    "--dump-check", dump], check=True)
+    return subprocess.run([sys.executable, os.path.join(HERE, "check.py"), dump]).returncode == 0
+
+
+def kolm_times(kolm, folder, dim, depth, steps, warmup, threads):
+    run = os.path.join(folder, "run")
+    subprocess.run([kolm, "train", "--dim", str(dim), "--depth", str(depth), "--batch", "64",
+                    "--data", "noise", "--steps", str(steps), "--warmup", str(warmup),
+                    "--threads", str(threads), "--quiet", "--run-dir", run], check=True)
+    with open(os.path.join(run, "metrics.jsonl")) as f:
+        rows = [json.loads(line) for line in f]
+    return [r["step_ms"] for r in rows if not r["warmup"]]
+
+
+def torch_times(dim, depth, steps, warmup, threads):
+    out = subprocess.run([sys.executable, os.path.join(HERE, "time_step.py"), "--dim", str(dim),
+                          "--depth", str(depth), "--batch", "64", "--steps", str(steps),
+                          "--warmup", str(warmup), "--threads", str(threads)],
+                         check=True, capture_output=True, text=True).stdout
+    result = json.loads(out)
+    return result["version"], result["step_ms"]
+
+
+def spread(times):
+    return f"{statistics.median(times):9.2f} ({min(times):.2f}..{max(times):.2f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kolm", default="build/kolm")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cases", default="small,default,large")
+    a = parser.parse_args()
+    kolm = os.path.abspath(a.kolm)
+    with tempfile.TemporaryDirectory() as folder:
+        ok = check(kolm, folder)
+        print(f"\none rank, {a.threads} threads, batch 64, SGD, ms per step: median (min..max)")
+        for name, dim, depth, steps, warmup, rounds in CASES:
+            if name not in a.cases.split(","):
+                continue
+            ours, theirs = [], []
+            for _ in range(rounds):
+                ours += kolm_times(kolm, folder, dim, depth, steps, warmup, a.threads)
+                version, times = torch_times(dim, depth, steps, warmup, a.threads)
+                theirs += times
+            ratio = statistics.median(theirs) / statistics.median(ours)
+            print(f"{name:8} dim {dim} depth {depth}: kolm {spread(ours)}  "
+                  f"PyTorch {version} {spread(theirs)}  kolm is {ratio:.2f}x as fast",
+                  flush=True)
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
