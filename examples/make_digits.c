@@ -1,7 +1,7 @@
 /*
  * make_digits.c - a small set of digit images, made up: a 5x7 glyph at a random place
- * near the middle of a 12x12 image, with uneven ink, missing pixels and noise. Writes it as CSV and as
- * IDX (MNIST's format):
+ * near the middle of a 12x12 image, with uneven ink, missing pixels and noise. Writes it as CSV
+ * and as IDX (MNIST's format):
  *
  *     make_digits FOLDER [SAMPLES]
  */

@@ -21,7 +21,8 @@ static const struct command commands[] = {
 
 static void print_help(FILE *out)
 {
-	fprintf(out, "kolm %s - a parallel training engine\n\nusage: kolm COMMAND [options]\n\n",
+	fprintf(out,
+		"kolm %s - a parallel training engine\n\nusage: kolm COMMAND [options]\n\n",
 		KOLM_VERSION);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);

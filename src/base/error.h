@@ -10,11 +10,11 @@
 
 enum status {
 	OK = 0,
-	ERR_FAILED,	/* the work itself failed: disk full, broken pipe */
-	ERR_USAGE,	/* wrong option, configuration or input file */
-	ERR_MEMORY,	/* the device or the machine has no memory left */
+	ERR_FAILED,	 /* the work itself failed: disk full, broken pipe */
+	ERR_USAGE,	 /* wrong option, configuration or input file */
+	ERR_MEMORY,	 /* the device or the machine has no memory left */
 	ERR_INTERRUPTED, /* Ctrl-C */
-	ERR_TERMINATED, /* SIGTERM */
+	ERR_TERMINATED,	 /* SIGTERM */
 };
 
 struct error {
@@ -36,10 +36,10 @@ int error_exit_code(enum status code);
 
 #define FAIL(err, code, ...) error_set((err), (code), __VA_ARGS__)
 #define HINT(err, ...)	     error_hint((err), __VA_ARGS__)
-#define TRY(call)                                                                              \
-	do {                                                                                   \
-		if ((st = (call)) != OK)                                                       \
-			goto out;                                                              \
+#define TRY(call)                        \
+	do {                             \
+		if ((st = (call)) != OK) \
+			goto out;        \
 	} while (0)
 
 #endif

@@ -94,8 +94,7 @@ void file_abort(struct file *f)
 	unlink(f->temporary);
 }
 
-enum status file_write_whole(const char *path, const void *data, size_t size,
-			     struct error *err)
+enum status file_write_whole(const char *path, const void *data, size_t size, struct error *err)
 {
 	enum status st;
 	struct file f;

@@ -121,7 +121,8 @@ static enum status read_entries(struct safetensors *s, json_t *header, uint64_t 
 	if (!s->entries)
 		return FAIL(err, ERR_MEMORY, "no memory for %zu tensor entries",
 			    json_object_size(header));
-	json_object_foreach(header, name, value) {
+	json_object_foreach(header, name, value)
+	{
 		if (!strcmp(name, "__metadata__")) {
 			if (!json_is_object(value))
 				return bad(err, "__metadata__ is not an object", "");
@@ -153,8 +154,7 @@ enum status safetensors_parse(struct safetensors *s, const void *bytes, size_t s
 	header = json_loadb((const char *)bytes + 8, (size_t)length, JSON_REJECT_DUPLICATES,
 			    &problem);
 	if (!json_is_object(header)) {
-		st = bad(err, "the header is not a JSON object",
-			 header ? "" : problem.text);
+		st = bad(err, "the header is not a JSON object", header ? "" : problem.text);
 		goto out;
 	}
 	s->data = (const char *)bytes + 8 + length;

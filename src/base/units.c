@@ -15,10 +15,9 @@ struct unit {
 };
 
 static const struct unit sizes[] = {
-	{"", 1},	     {"B", 1},		  {"KB", 1e3},		{"MB", 1e6},
-	{"GB", 1e9},	     {"TB", 1e12},	  {"KiB", 1024.0},	{"MiB", 0x1p20},
-	{"GiB", 0x1p30},     {"TiB", 0x1p40},	  {"K", 1024.0},	{"M", 0x1p20},
-	{"G", 0x1p30},	     {"T", 0x1p40},
+	{"", 1},       {"B", 1},	{"KB", 1e3},	 {"MB", 1e6},	  {"GB", 1e9},
+	{"TB", 1e12},  {"KiB", 1024.0}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+	{"K", 1024.0}, {"M", 0x1p20},	{"G", 0x1p30},	 {"T", 0x1p40},
 };
 
 static const struct unit times[] = {
@@ -31,8 +30,8 @@ static bool parse_number(const char *text, double *out, const char **rest)
 	const char *p = text + (*text == '-' || *text == '+');
 	char *end;
 
-	if (!((*p >= '0' && *p <= '9') || *p == '.') || p[strspn(p, "0")] == 'x' || p[1] == 'x' ||
-	    p[1] == 'X')
+	if (!((*p >= '0' && *p <= '9') || *p == '.') || p[strspn(p, "0")] == 'x' ||
+	    p[1] == 'x' || p[1] == 'X')
 		return false;
 	errno = 0;
 	*out = strtod(text, &end);

@@ -42,9 +42,10 @@ static const char *const examples[] = {
 static const struct option_table table = {
 	.command = "bench",
 	.usage = "kolm bench peak|gemm|kernels [options]",
-	.summary = "Measure this machine's peaks, and every kernel as a share of its bound in the "
-		   "same run.\nThe best of many repeats counts, since these bounds are bests too; "
-		   "tables show medians as well.",
+	.summary =
+		"Measure this machine's peaks, and every kernel as a share of its bound in the "
+		"same run.\nThe best of many repeats counts, since these bounds are bests too; "
+		"tables show medians as well.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -164,10 +165,10 @@ enum status bench_memory(const struct bench *b, double rates[TRAFFIC_COUNT], str
 	struct memory_run run = {.dev = b->dev, .n = 64 << 20};
 	double bytes = (double)run.n * sizeof(float);
 
-	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float), "the benchmark's source",
-			 (void **)&run.from, err));
-	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float), "the benchmark's target",
-			 (void **)&run.to, err));
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float),
+			 "the benchmark's source", (void **)&run.from, err));
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float),
+			 "the benchmark's target", (void **)&run.to, err));
 	for (int i = 0; i < TRAFFIC_COUNT; i++) {
 		double moved = i == TRAFFIC_READ ? bytes : 2 * bytes;
 
@@ -198,8 +199,9 @@ static void put_peak(struct bench *b, const char *name, double fma,
 		     const double memory[TRAFFIC_COUNT])
 {
 	if (!b->as_json) {
-		printf("%-10s %8d %12.1f %12.1f %12.1f %14.1f\n", name, device_threads(b->dev), fma,
-		       memory[TRAFFIC_READ], memory[TRAFFIC_COPY], memory[TRAFFIC_IN_PLACE]);
+		printf("%-10s %8d %12.1f %12.1f %12.1f %14.1f\n", name, device_threads(b->dev),
+		       fma, memory[TRAFFIC_READ], memory[TRAFFIC_COPY],
+		       memory[TRAFFIC_IN_PLACE]);
 		return;
 	}
 	json_begin_object(&b->json, NULL);

@@ -8,9 +8,9 @@
 
 struct bench {
 	/* options */
-	int threads; /* 0: what the benchmark wants by default */
+	int threads;	   /* 0: what the benchmark wants by default */
 	int rows, out, in; /* gemm: this shape only, if rows > 0 */
-	double seconds; /* per figure */
+	double seconds;	   /* per figure */
 	bool as_json;
 	/* state */
 	struct device *dev;

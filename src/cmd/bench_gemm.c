@@ -24,8 +24,8 @@ struct shape {
 
 /* The course's shapes, and some that no tile divides. */
 static const struct shape shapes[] = {
-	{64, 1024, 1024}, {32, 1024, 1024}, {16, 1024, 1024}, {8, 1024, 1024},
-	{64, 8192, 8192}, {32, 8192, 8192}, {16, 8192, 8192}, {8, 8192, 8192},
+	{64, 1024, 1024},  {32, 1024, 1024}, {16, 1024, 1024}, {8, 1024, 1024},
+	{64, 8192, 8192},  {32, 8192, 8192}, {16, 8192, 8192}, {8, 8192, 8192},
 	{256, 2048, 2048}, {63, 1021, 1019}, {50, 1000, 1000}, {17, 1000, 1000},
 };
 
@@ -73,8 +73,8 @@ static void run_openblas(void *arg)
 		g->sgemm(ROW_MAJOR, PLAIN, TRANSPOSED, rows, out, in, 1, g->x, in, g->w, in, 0,
 			 g->y, out);
 	else if (g->op == DINPUT)
-		g->sgemm(ROW_MAJOR, PLAIN, PLAIN, rows, in, out, 1, g->y, out, g->w, in, 0, g->x,
-			 in);
+		g->sgemm(ROW_MAJOR, PLAIN, PLAIN, rows, in, out, 1, g->y, out, g->w, in, 0,
+			 g->x, in);
 	else
 		g->sgemm(ROW_MAJOR, TRANSPOSED, PLAIN, out, in, rows, 1, g->y, out, g->x, in, 1,
 			 g->dw, in);
@@ -128,7 +128,8 @@ static enum status allocate(struct gemm *g, struct error *err)
 
 	TRY(device_reserve(dev, s->rows, imax(s->out, s->in), err));
 	TRY(device_alloc(dev, MEMORY_PARAMS, weights * 4, "the weights", (void **)&g->w, err));
-	TRY(device_alloc(dev, MEMORY_GRADS, weights * 4, "their gradient", (void **)&g->dw, err));
+	TRY(device_alloc(dev, MEMORY_GRADS, weights * 4, "their gradient", (void **)&g->dw,
+			 err));
 	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, x * 4, "the input", (void **)&g->x, err));
 	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, y * 4, "the output", (void **)&g->y, err));
 	rng_uniform(0, 1, 0, weights, -1e-3f, 1e-3f, g->w);
@@ -152,8 +153,8 @@ static void put_rows(struct bench *b, const struct row *rows, int n, double peak
 	if (!b->as_json) {
 		printf("FMA peak in this run: %.1f GFLOP/s; %s\n\n", peak,
 		       device_description(b->dev));
-		printf("%-8s %5s %5s %5s %9s %6s %7s %9s\n", "op", "rows", "out", "in", "GFLOP/s",
-		       "share", "median", "OpenBLAS");
+		printf("%-8s %5s %5s %5s %9s %6s %7s %9s\n", "op", "rows", "out", "in",
+		       "GFLOP/s", "share", "median", "OpenBLAS");
 	} else {
 		json_put_double(&b->json, "peak_gflops", peak);
 		json_put_int(&b->json, "threads", device_threads(b->dev));
@@ -164,8 +165,8 @@ static void put_rows(struct bench *b, const struct row *rows, int n, double peak
 
 		if (!b->as_json) {
 			printf("%-8s %5d %5d %5d %9.1f %6.3f %7.3f ", op_names[r->op],
-			       r->shape.rows, r->shape.out, r->shape.in, r->best, r->best / peak,
-			       r->median / peak);
+			       r->shape.rows, r->shape.out, r->shape.in, r->best,
+			       r->best / peak, r->median / peak);
 			if (!(r->openblas > 0))
 				printf("%9s\n", "-");
 			else

@@ -15,10 +15,19 @@ struct element {
 
 static struct update update_of(const struct element *e, enum optimizer kind)
 {
-	return (struct update){.kind = kind, .lr = 1e-6f, .momentum = 0.9f, .beta1 = 0.9f,
-			       .beta2 = 0.999f, .eps = 1e-8f, .grad_scale = 1,
-			       .correction1 = 0.1f, .correction2 = 0.001f,
-			       .param = e->a, .grad = e->b, .m = e->c, .v = e->d};
+	return (struct update){.kind = kind,
+			       .lr = 1e-6f,
+			       .momentum = 0.9f,
+			       .beta1 = 0.9f,
+			       .beta2 = 0.999f,
+			       .eps = 1e-8f,
+			       .grad_scale = 1,
+			       .correction1 = 0.1f,
+			       .correction2 = 0.001f,
+			       .param = e->a,
+			       .grad = e->b,
+			       .m = e->c,
+			       .v = e->d};
 }
 
 static void run_update(const struct element *e, enum optimizer kind)

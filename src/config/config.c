@@ -15,8 +15,8 @@ static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
 static const char *const pins[] = {"auto", "none", NULL};
 static const char *const log_formats[] = {"text", "jsonl", NULL};
 
-#define AT(member)	.offset = offsetof(struct config, member)
-#define TEXT_AT(member) AT(member), .capacity = sizeof(((struct config *)0)->member)
+#define AT(member)	     .offset = offsetof(struct config, member)
+#define TEXT_AT(member)	     AT(member), .capacity = sizeof(((struct config *)0)->member)
 #define CHOICE(member, list) .type = OPTION_CHOICE, AT(member), .choices = list
 
 /* clang-format off */

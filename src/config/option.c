@@ -134,8 +134,8 @@ static enum status set_value(const struct option *o, const char *text, void *at,
 		return set_choice(o, text, at, err);
 	case OPTION_STRING:
 		if (strlen(text) >= o->capacity)
-			return FAIL(err, ERR_USAGE, "--%s: %zu characters are too long", o->name,
-				    strlen(text));
+			return FAIL(err, ERR_USAGE, "--%s: %zu characters are too long",
+				    o->name, strlen(text));
 		memcpy(at, text, strlen(text) + 1);
 		return OK;
 	case OPTION_FLAG:
@@ -231,8 +231,10 @@ enum status options_parse(struct option_values *v, int argc, char *const *argv,
 			v->positional[v->positionals++] = argv[i];
 		} else {
 			FAIL(err, ERR_USAGE, "unexpected argument '%.64s'", argv[i]);
-			return HINT(err, "options begin with two dashes; 'kolm %s --help' lists them",
-				    v->table->command);
+			return HINT(
+				err,
+				"options begin with two dashes; 'kolm %s --help' lists them",
+				v->table->command);
 		}
 	}
 out:

@@ -31,10 +31,10 @@ struct option {
 	const char *name, *alias; /* alias may be NULL */
 	enum option_type type;
 	size_t offset, capacity;
-	const char *initial;		/* the default, as a user would write it */
-	const char *zero;		/* the word that stands for 0, or NULL */
-	double min, max;		/* numbers; min == max: any */
-	const char *const *choices;	/* NULL-terminated */
+	const char *initial;	    /* the default, as a user would write it */
+	const char *zero;	    /* the word that stands for 0, or NULL */
+	double min, max;	    /* numbers; min == max: any */
+	const char *const *choices; /* NULL-terminated */
 	const char *group, *meta, *help;
 	bool unsaved; /* about this invocation, not about the run: not in config.json */
 };

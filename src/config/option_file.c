@@ -16,7 +16,8 @@ static bool value_text(const json_t *value, char *buf, size_t size)
 			return false;
 		return snprintf(buf, size, "%s", json_string_value(value)) < (int)size;
 	case JSON_INTEGER:
-		return snprintf(buf, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value)) > 0;
+		return snprintf(buf, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value)) >
+		       0;
 	case JSON_REAL:
 		return snprintf(buf, size, "%.17g", json_real_value(value)) > 0;
 	case JSON_TRUE:
@@ -35,7 +36,8 @@ static enum status read_members(struct option_values *v, json_t *root, const cha
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(root, name, value) {
+	json_object_foreach(root, name, value)
+	{
 		const struct option *o = options_find(v->table, name);
 		char text[8192];
 
@@ -52,7 +54,8 @@ static enum status read_members(struct option_values *v, json_t *root, const cha
 			return HINT(err, "give it on the command line");
 		}
 		if (!value_text(value, text, sizeof(text))) {
-			FAIL(err, ERR_USAGE, "%s: the value of '%s' can't be read", where, o->name);
+			FAIL(err, ERR_USAGE, "%s: the value of '%s' can't be read", where,
+			     o->name);
 			return HINT(err, "use a number, a string, true or false");
 		}
 		st = options_set(v, name, text, SOURCE_FILE, err);

@@ -147,9 +147,9 @@ static void find_labels(struct table *t)
 static enum status allocate(struct table *t, int64_t samples, const char *where,
 			    struct error *err)
 {
-	t->values = malloc((size_t)samples * (size_t)t->features * sizeof(float));
-	t->labels = malloc((size_t)samples * sizeof(*t->labels));
-	t->targets = malloc((size_t)samples * sizeof(*t->targets));
+	t->values = calloc((size_t)samples * (size_t)t->features, sizeof(float));
+	t->labels = calloc((size_t)samples, sizeof(*t->labels));
+	t->targets = calloc((size_t)samples, sizeof(*t->targets));
 	if (!t->values || !t->labels || !t->targets)
 		return FAIL(err, ERR_MEMORY, "no memory for %lld samples of %s",
 			    (long long)samples, where);
@@ -203,7 +203,7 @@ enum status table_parse_csv(struct table *t, const char *bytes, size_t size, con
 	if (!lines)
 		return FAIL(err, ERR_USAGE, "%s has a heading but no samples", where);
 	t->features = columns - 1;
-	row = malloc((size_t)columns * sizeof(*row));
+	row = calloc((size_t)columns, sizeof(*row));
 	if (!row) {
 		st = FAIL(err, ERR_MEMORY, "no memory for %d columns", columns);
 		goto out;
@@ -247,7 +247,8 @@ enum status table_as_regression(struct table *t, struct error *err)
 	if (!t->targets)
 		t->targets = malloc((size_t)t->samples * sizeof(*t->targets));
 	if (!t->targets)
-		return FAIL(err, ERR_MEMORY, "no memory for %lld targets", (long long)t->samples);
+		return FAIL(err, ERR_MEMORY, "no memory for %lld targets",
+			    (long long)t->samples);
 	for (int64_t i = 0; i < t->samples; i++)
 		t->targets[i] = (float)t->labels[i];
 	t->classes = 0;

@@ -39,7 +39,8 @@ static void standardise(struct data *d)
 		for (int64_t i = 0; i < t->samples; i++) {
 			float *v = &t->values[i * t->features + f];
 
-			/* A feature that hardly varies says nothing; dividing would only add noise. */
+			/* A feature that hardly varies says nothing; dividing would only add
+			 * noise. */
 			*v = deviation > 1e-6 * fabs(mean) && deviation > 0
 				     ? (float)((*v - mean) / deviation)
 				     : 0;
@@ -57,8 +58,10 @@ static enum status open_table(struct data *d, enum data_task task, double holdou
 		TRY(table_as_regression(t, err));
 	if (task == TASK_CLASSIFICATION && !t->classes) {
 		FAIL(err, ERR_USAGE, "--loss cross-entropy: the last column has no labels");
-		return HINT(err, "labels are whole numbers from 0, at most %d of them; or use "
-				 "--loss mse", TABLE_CLASSES_MAX);
+		return HINT(err,
+			    "labels are whole numbers from 0, at most %d of them; or use "
+			    "--loss mse",
+			    TABLE_CLASSES_MAX);
 	}
 
 	if (t->samples > INT32_MAX)

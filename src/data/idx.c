@@ -26,24 +26,26 @@ static enum status parse(struct idx *x, const void *bytes, size_t size, const ch
 		return HINT(err, "run gunzip on it first");
 	}
 	if (size < 4 || p[0] || p[1])
-		return FAIL(err, ERR_USAGE, "%s is not an IDX file: it must begin with two zero bytes",
-			    where);
+		return FAIL(err, ERR_USAGE,
+			    "%s is not an IDX file: it must begin with two zero bytes", where);
 	if (p[2] != IDX_UNSIGNED_BYTE) {
 		FAIL(err, ERR_USAGE, "%s holds elements of type 0x%02x", where, p[2]);
 		return HINT(err, "only unsigned bytes (0x08) are read");
 	}
 	dims = p[3];
 	if (dims < 1 || size < 4 + 4 * (size_t)dims)
-		return FAIL(err, ERR_USAGE, "%s has %d dimensions and %zu bytes: the header is cut",
-			    where, dims, size);
+		return FAIL(err, ERR_USAGE,
+			    "%s has %d dimensions and %zu bytes: the header is cut", where,
+			    dims, size);
 	*x = (struct idx){.features = 1, .data = p + 4 + 4 * dims};
 	for (int i = 0; i < dims; i++) {
 		const unsigned char *q = p + 4 + 4 * i;
-		uint64_t n = (uint64_t)q[0] << 24 | (uint64_t)q[1] << 16 | (uint64_t)q[2] << 8 | q[3];
+		uint64_t n = (uint64_t)q[0] << 24 | (uint64_t)q[1] << 16 | (uint64_t)q[2] << 8 |
+			     q[3];
 
 		if (!n || __builtin_mul_overflow(total, n, &total) || total > SIZE_MAX / 8)
-			return FAIL(err, ERR_USAGE, "%s: dimension %d has size %llu", where, i + 1,
-				    (unsigned long long)n);
+			return FAIL(err, ERR_USAGE, "%s: dimension %d has size %llu", where,
+				    i + 1, (unsigned long long)n);
 		if (i == 0)
 			x->count = (int64_t)n;
 		else
@@ -62,10 +64,11 @@ static enum status fill(struct table *t, const struct idx *images, const struct 
 {
 	int64_t n = images->count * images->features;
 
-	t->values = malloc((size_t)n * sizeof(float));
-	t->labels = malloc((size_t)labels->count * sizeof(*t->labels));
+	t->values = calloc((size_t)n, sizeof(float));
+	t->labels = calloc((size_t)labels->count, sizeof(*t->labels));
 	if (!t->values || !t->labels)
-		return FAIL(err, ERR_MEMORY, "no memory for %lld images", (long long)images->count);
+		return FAIL(err, ERR_MEMORY, "no memory for %lld images",
+			    (long long)images->count);
 	for (int64_t i = 0; i < n; i++)
 		t->values[i] = (float)images->data[i] / 255;
 	for (int64_t i = 0; i < labels->count; i++) {
@@ -82,7 +85,7 @@ enum status table_parse_idx(struct table *t, const void *images, size_t images_s
 			    struct error *err)
 {
 	enum status st;
-	struct idx x, y;
+	struct idx x = {0}, y = {0};
 	char name[256];
 
 	*t = (struct table){0};
@@ -96,8 +99,8 @@ enum status table_parse_idx(struct table *t, const void *images, size_t images_s
 		goto out;
 	}
 	if (y.features != 1 || y.count != x.count) {
-		st = FAIL(err, ERR_USAGE, "%s: %lld images but %lld labels of %lld bytes", where,
-			  (long long)x.count, (long long)y.count, (long long)y.features);
+		st = FAIL(err, ERR_USAGE, "%s: %lld images but %lld labels of %lld bytes",
+			  where, (long long)x.count, (long long)y.count, (long long)y.features);
 		HINT(err, "give the images first, then the labels that belong to them");
 		goto out;
 	}

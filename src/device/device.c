@@ -96,7 +96,8 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     memory_kind_name(kind), need, have, limit, at ? ": " : "", line);
 	} else {
 		FAIL(err, ERR_MEMORY,
-		     "out of memory: %s (%s) needs %s, more than this machine has free; %s are in "
+		     "out of memory: %s (%s) needs %s, more than this machine has free; %s are "
+		     "in "
 		     "use here%s%s",
 		     what, memory_kind_name(kind), need, have, at ? ": " : "", line);
 	}
@@ -221,8 +222,8 @@ bool device_scale_check(struct device *dev, float *x, size_t n, float scale)
 	return dev->ops->scale_check(dev, x, n, scale);
 }
 
-void device_cast(struct device *dev, const void *src, enum dtype from, void *dst,
-		 enum dtype to, size_t n)
+void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
+		 size_t n)
 {
 	dev->ops->cast(dev, src, from, dst, to, n);
 }

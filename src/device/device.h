@@ -14,12 +14,12 @@
 struct device; /* opaque, see impl.h */
 
 /* What memory is for. One list gives the enum and the names. */
-#define MEMORY_KINDS(X)                                                                        \
-	X(PARAMS, "params")                                                                    \
-	X(GRADS, "grads")                                                                      \
-	X(OPTIMIZER, "optimizer")                                                              \
-	X(ACTIVATIONS, "activations")                                                          \
-	X(COMM, "comm")                                                                        \
+#define MEMORY_KINDS(X)               \
+	X(PARAMS, "params")           \
+	X(GRADS, "grads")             \
+	X(OPTIMIZER, "optimizer")     \
+	X(ACTIVATIONS, "activations") \
+	X(COMM, "comm")               \
 	X(WORKSPACE, "workspace")
 #define X(id, name) MEMORY_##id,
 enum memory_kind { MEMORY_KINDS(X) MEMORY_KIND_COUNT };
@@ -88,8 +88,8 @@ double device_sum_squares(struct device *dev, const float *x, size_t n);
 /* x *= scale; returns whether every result is finite. */
 bool device_scale_check(struct device *dev, float *x, size_t n, float scale);
 /* Between DTYPE_F32 and a 16-bit type, either way. */
-void device_cast(struct device *dev, const void *src, enum dtype from, void *dst,
-		 enum dtype to, size_t n);
+void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
+		 size_t n);
 
 /* For benchmarks: n rounds of independent multiply-adds on every thread; returns the
    number of floating-point operations that were done. */

@@ -25,8 +25,8 @@ enum activation { ACT_NONE, ACT_RELU, ACT_GELU, ACT_COUNT };
  */
 struct linear {
 	int rows, out, in;
-	float *weight; /* in the device's layout: W, or dW when it is written */
-	float *bias;   /* (out), or db; NULL for none */
+	float *weight;	   /* in the device's layout: W, or dW when it is written */
+	float *bias;	   /* (out), or db; NULL for none */
 	struct view x;	   /* (rows, in): x or dx */
 	struct view y;	   /* (rows, out): y or dy */
 	struct view saved; /* forward: takes the value before gelu if data is set;

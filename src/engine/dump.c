@@ -22,7 +22,8 @@ static enum status write_layer(struct dump *d, struct engine *e, const struct la
 	enum status st;
 
 	for (int o = 0; o < l->out; o++) {
-		device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1, d->row);
+		device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1,
+				   d->row);
 		TRY(file_write(f, d->row, (size_t)l->in * sizeof(float), err));
 	}
 	TRY(file_write(f, e->stack.param + l->bias, (size_t)l->out * sizeof(float), err));
@@ -45,9 +46,10 @@ static enum status write_weights(struct dump *d, struct engine *e, const char *n
 		const struct layer *l = &e->stack.layers[i];
 		struct safetensors_entry *w = &entries[2 * i], *b = w + 1;
 
-		*w = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 2,
-						.shape = {l->out, l->in}};
-		*b = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 1, .shape = {l->out}};
+		*w = (struct safetensors_entry){
+			.dtype = DTYPE_F32, .dims = 2, .shape = {l->out, l->in}};
+		*b = (struct safetensors_entry){
+			.dtype = DTYPE_F32, .dims = 1, .shape = {l->out}};
 		snprintf(w->name, sizeof(w->name), "layers.%d.weight", i);
 		snprintf(b->name, sizeof(b->name), "layers.%d.bias", i);
 	}
@@ -77,9 +79,11 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 	for (int i = 0; i < steps; i++) {
 		struct safetensors_entry *x = &entries[2 * i], *y = x + 1;
 
-		*x = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 2,
+		*x = (struct safetensors_entry){.dtype = DTYPE_F32,
+						.dims = 2,
 						.shape = {rows_of(e), e->options.shape.in}};
-		*y = (struct safetensors_entry){.dtype = DTYPE_F32, .dims = 2,
+		*y = (struct safetensors_entry){.dtype = DTYPE_F32,
+						.dims = 2,
 						.shape = {rows_of(e), e->options.shape.out}};
 		if (e->options.labelled) {
 			y->dtype = DTYPE_I32;
@@ -119,8 +123,8 @@ static enum status write_view(struct file *f, struct view v, int rows, int colum
 	enum status st = OK;
 
 	for (int r = 0; r < rows; r++)
-		TRY(file_write(f, v.data + (size_t)r * v.stride, (size_t)columns * sizeof(float),
-			       err));
+		TRY(file_write(f, v.data + (size_t)r * v.stride,
+			       (size_t)columns * sizeof(float), err));
 out:
 	return st;
 }

@@ -82,10 +82,12 @@ static double loss_of(struct engine *e, int row, int rows, double divisor)
 
 	if (e->options.labelled)
 		return device_cross_entropy(e->dev, y, e->batch.labels + row, dy, rows, out,
-					    (float)(1 / divisor)) / divisor;
+					    (float)(1 / divisor)) /
+		       divisor;
 	divisor *= out;
 	return device_mse(e->dev, y, rows_from(e->batch.target, row), dy, rows, out,
-			  (float)(1 / divisor)) / divisor;
+			  (float)(1 / divisor)) /
+	       divisor;
 }
 
 struct step_result engine_step(struct engine *e)

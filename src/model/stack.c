@@ -47,8 +47,8 @@ static void place_layers(struct stack *s)
 		l->in = layer_in(&s->shape, i);
 		l->out = layer_out(&s->shape, i);
 		l->weight = s->size;
-		s->size += (size_t)round_up(
-			(int64_t)device_matrix_size(s->dev, l->out, l->in), LINE);
+		s->size += (size_t)round_up((int64_t)device_matrix_size(s->dev, l->out, l->in),
+					    LINE);
 		l->bias = s->size;
 		s->size += (size_t)round_up(l->out, LINE);
 	}
@@ -126,14 +126,15 @@ static enum status init_parameters(struct stack *s, uint64_t seed, struct error 
 	job.rows = malloc((size_t)device_threads(s->dev) * INIT_ROWS * (size_t)widest *
 			  sizeof(float));
 	if (!job.rows)
-		return FAIL(err, ERR_MEMORY, "no memory to initialise layers of width %d", widest);
+		return FAIL(err, ERR_MEMORY, "no memory to initialise layers of width %d",
+			    widest);
 	device_parallel(s->dev, init_weights, &job);
 	for (int i = 0; i < s->shape.depth; i++) {
 		const struct layer *l = &s->layers[i];
 		float bound = 1 / sqrtf((float)l->in);
 
-		rng_uniform(seed, stream_id(STREAM_BIAS, (uint64_t)i), 0, (size_t)l->out, -bound,
-			    bound, s->param + l->bias);
+		rng_uniform(seed, stream_id(STREAM_BIAS, (uint64_t)i), 0, (size_t)l->out,
+			    -bound, bound, s->param + l->bias);
 	}
 	free(job.rows);
 	return OK;
@@ -158,9 +159,8 @@ enum status stack_init(struct stack *s, struct device *dev, const struct stack_s
 			 (void **)&s->param, err));
 	TRY(device_alloc(dev, MEMORY_GRADS, s->size * sizeof(float), "the gradients",
 			 (void **)&s->grad, err));
-	TRY(device_alloc(dev, MEMORY_ACTIVATIONS,
-			 place_activations(s, NULL) * sizeof(float), "the activations",
-			 (void **)&s->activations, err));
+	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, place_activations(s, NULL) * sizeof(float),
+			 "the activations", (void **)&s->activations, err));
 	place_activations(s, s->activations);
 	TRY(device_reserve(dev, shape->rows, imax(shape->dim, shape->out), err));
 	TRY(init_parameters(s, seed, err));

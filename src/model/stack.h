@@ -26,12 +26,12 @@ struct stack {
 	struct device *dev; /* borrowed */
 	struct stack_shape shape;
 	struct layer *layers;
-	size_t size;	      /* elements of the flat arrays, padding included */
-	float *param, *grad;  /* (size) */
-	struct view *input;   /* input[i] of layer i; input[depth] is the stack's output */
-	struct view *before;  /* gelu: layer i before its activation */
-	struct view flow[2];  /* gradients on their way down, layer by layer */
-	float *activations;   /* what the views point into */
+	size_t size;	     /* elements of the flat arrays, padding included */
+	float *param, *grad; /* (size) */
+	struct view *input;  /* input[i] of layer i; input[depth] is the stack's output */
+	struct view *before; /* gelu: layer i before its activation */
+	struct view flow[2]; /* gradients on their way down, layer by layer */
+	float *activations;  /* what the views point into */
 };
 
 /* Weights are a pure function of the seed. */

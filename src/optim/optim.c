@@ -12,7 +12,8 @@ enum status optim_init(struct optim *o, struct device *dev, const struct update 
 	o->update.m = o->update.v = NULL;
 	if (hyper->kind != OPT_SGD)
 		TRY(device_alloc(dev, MEMORY_OPTIMIZER, size * sizeof(float),
-				 hyper->kind == OPT_ADAMW ? "the first moments" : "the momentum",
+				 hyper->kind == OPT_ADAMW ? "the first moments"
+							  : "the momentum",
 				 (void **)&o->update.m, err));
 	if (hyper->kind == OPT_ADAMW)
 		TRY(device_alloc(dev, MEMORY_OPTIMIZER, size * sizeof(float),

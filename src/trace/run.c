@@ -76,8 +76,8 @@ static void add_quoted(struct text *t, const char *arg)
 	text_add(t, "'");
 }
 
-enum status run_write_config(const struct run *r, const struct option_values *options,
-			     int argc, char *const *argv, struct error *err)
+enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
+			     char *const *argv, struct error *err)
 {
 	enum status st;
 	struct json j;
@@ -138,7 +138,8 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 			/* Half a line would make the whole file unreadable. */
 			if (start >= 0 && done)
 				(void)!ftruncate(r->fd, start);
-			return HINT(err, "free some space, or choose another place with --run-dir");
+			return HINT(err,
+				    "free some space, or choose another place with --run-dir");
 		}
 		done += (size_t)n;
 	}

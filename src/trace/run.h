@@ -22,8 +22,8 @@ struct run {
 
 /* Create the folder (a name is made up if folder is "") and the first files. */
 enum status run_create(struct run *r, const char *folder, struct error *err);
-enum status run_write_config(const struct run *r, const struct option_values *options,
-			     int argc, char *const *argv, struct error *err);
+enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
+			     char *const *argv, struct error *err);
 /* Append a step; batch turns time into samples per second. */
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err);

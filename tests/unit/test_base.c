@@ -82,10 +82,10 @@ static void sizes_and_times_are_read(void **state)
 	static const struct {
 		const char *text;
 		double want; /* < 0: refused */
-	} sizes[] = {{"0", 0},	     {"4096", 4096},   {"25MB", 25e6},	 {"2GiB", 0x1p31},
+	} sizes[] = {{"0", 0},	     {"4096", 4096},	{"25MB", 25e6},	    {"2GiB", 0x1p31},
 		     {"1.5K", 1536}, {"64 kib", 65536}, {"3T", 3 * 0x1p40}, {"-1", -1},
-		     {"", -1},	     {"MB", -1},	{"1QB", -1},	 {"0x10", -1},
-		     {"nan", -1},    {"inf", -1},	{"1e30", -1},	 {" 1", -1}},
+		     {"", -1},	     {"MB", -1},	{"1QB", -1},	    {"0x10", -1},
+		     {"nan", -1},    {"inf", -1},	{"1e30", -1},	    {" 1", -1}},
 	  times[] = {{"10ms", 10}, {"250us", 0.25}, {"2s", 2000}, {"1.5min", 90000},
 		     {"7", 7},	   {"5 ms", 5},	    {"-1s", -1},  {"1 parsec", -1}};
 	(void)state;
@@ -110,8 +110,8 @@ static void sizes_and_times_are_read(void **state)
 
 static void whole_numbers_are_strict(void **state)
 {
-	static const char *const bad[] = {"", "1.5", "1e3", "x", "12a", " 1", "1 ", "--1", "+",
-					  "99999999999999999999"};
+	static const char *const bad[] = {"",	"1.5", "1e3", "x", "12a",
+					  " 1", "1 ",  "--1", "+", "99999999999999999999"};
 	int64_t value = 7;
 	(void)state;
 
@@ -149,11 +149,12 @@ static void json_is_escaped_and_reads_back(void **state)
 	json_put_bool(&j, NULL, true);
 	json_end_array(&j);
 	json_end_object(&j);
-	assert_string_equal(j.text.data, "{\"a\\\"b\": \"x\\\\\\u000a\\u0001y\", \"nan\": null, "
-					 "\"list\": [-5, true]}");
+	assert_string_equal(j.text.data,
+			    "{\"a\\\"b\": \"x\\\\\\u000a\\u0001y\", \"nan\": null, "
+			    "\"list\": [-5, true]}");
 	for (int i = 0; i < 1000; i++) {
-		double want = ldexp(random_int(&r, -1000000, 1000000) / 7.0,
-				    random_int(&r, -60, 60));
+		double want =
+			ldexp(random_int(&r, -1000000, 1000000) / 7.0, random_int(&r, -60, 60));
 
 		json_reset(&j);
 		json_put_double(&j, NULL, want);

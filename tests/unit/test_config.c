@@ -57,17 +57,19 @@ static void two_of_three_batch_numbers_give_the_third(void **state)
 
 	for (int m = 1; m <= 12; m++)
 		for (int s = 1; s <= 12; s++) {
-			snprintf(line, sizeof(line), "--micro-batches %d --micro-batch-size %d", m, s);
+			snprintf(line, sizeof(line), "--micro-batches %d --micro-batch-size %d",
+				 m, s);
 			assert_int_equal(read_line(line), OK);
 			assert_int_equal(config.batch, m * s);
-			snprintf(line, sizeof(line), "--batch %d --micro-batch-size %d", m * s, s);
+			snprintf(line, sizeof(line), "--batch %d --micro-batch-size %d", m * s,
+				 s);
 			assert_int_equal(read_line(line), OK);
 			assert_int_equal(config.micro_batches, m);
 			snprintf(line, sizeof(line), "--batch %d --micro-batches %d", s, m);
 			assert_int_equal(read_line(line), s % m ? ERR_USAGE : OK);
 			snprintf(line, sizeof(line),
-				 "--batch %d --micro-batches %d --micro-batch-size %d", m * s + 1, m,
-				 s);
+				 "--batch %d --micro-batches %d --micro-batch-size %d",
+				 m * s + 1, m, s);
 			assert_int_equal(read_line(line), ERR_USAGE);
 		}
 }
@@ -95,7 +97,8 @@ static void errors_name_values_and_what_would_fit(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(read_line(cases[i].line), ERR_USAGE);
-		if (!strstr(err.msg, cases[i].in_message) || !strstr(err.hint, cases[i].in_hint))
+		if (!strstr(err.msg, cases[i].in_message) ||
+		    !strstr(err.hint, cases[i].in_hint))
 			fail_msg("%s gave: %s; %s", cases[i].line, err.msg, err.hint);
 	}
 }
@@ -125,31 +128,48 @@ static enum status read_with_file(const char *json, const char *line)
 static void the_command_line_beats_the_file(void **state)
 {
 	(void)state;
-	assert_int_equal(read_with_file("{\"dim\": 32, \"lr\": 0.5, \"data\": \"noise\"}", "--dim 16"),
-			 OK);
+	assert_int_equal(
+		read_with_file("{\"dim\": 32, \"lr\": 0.5, \"data\": \"noise\"}", "--dim 16"),
+		OK);
 	assert_int_equal(config.dim, 16);
 	assert_true(config.lr == 0.5);
 	assert_string_equal(config.data, "noise");
 	/* A whole config.json has all three batch numbers; changing one must work. */
 	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
-					"\"micro_batch_size\": 16}", "--batch 128"), OK);
+					"\"micro_batch_size\": 16}",
+					"--batch 128"),
+			 OK);
 	assert_int_equal(config.micro_batches, 4);
 	assert_int_equal(config.micro_batch_size, 32);
 	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
-					"\"micro_batch_size\": 16}", "--micro-batch-size 8"), OK);
+					"\"micro_batch_size\": 16}",
+					"--micro-batch-size 8"),
+			 OK);
 	assert_int_equal(config.micro_batches, 8);
 	assert_int_equal(config.batch, 64);
 	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
-					"\"micro_batch_size\": 16}", "--micro-batches 2"), OK);
+					"\"micro_batch_size\": 16}",
+					"--micro-batches 2"),
+			 OK);
 	assert_int_equal(config.micro_batch_size, 32);
 }
 
 static void bad_files_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "{", "[]", "5", "{\"dim\": 32, \"dim\": 16}", "{\"dim\": null}",
-		"{\"dim\": [1]}", "{\"dim\": \"x\"}", "{\"dim\": 0}", "{\"dims\": 4}",
-		"{\"dim\": 1e99}", "{\"quiet\": true}", "{\"data\": \"a\\u0000b\"}",
+		"",
+		"{",
+		"[]",
+		"5",
+		"{\"dim\": 32, \"dim\": 16}",
+		"{\"dim\": null}",
+		"{\"dim\": [1]}",
+		"{\"dim\": \"x\"}",
+		"{\"dim\": 0}",
+		"{\"dims\": 4}",
+		"{\"dim\": 1e99}",
+		"{\"quiet\": true}",
+		"{\"data\": \"a\\u0000b\"}",
 		"{\"config\": \"x\"}",
 	};
 	(void)state;
@@ -165,8 +185,10 @@ static void bad_files_are_refused(void **state)
 static void written_options_read_back_the_same(void **state)
 {
 	static const char *const lines[] = {
-		"", "--dim 77 --depth 3 --activation gelu --batch 96 --micro-batches 3",
-		"--optimizer adamw --lr 0.00123 --beta2 0.95 --clip-grad 0.3 --seed 123456789012",
+		"",
+		"--dim 77 --depth 3 --activation gelu --batch 96 --micro-batches 3",
+		"--optimizer adamw --lr 0.00123 --beta2 0.95 --clip-grad 0.3 --seed "
+		"123456789012",
 		"--device-memory 2GiB --threads 3 --holdout 0.25 --data csv:x.csv",
 	};
 	(void)state;

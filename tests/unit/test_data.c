@@ -67,14 +67,15 @@ static void csv_errors_say_where(void **state)
 
 static void idx_reads_images_and_labels(void **state)
 {
-	static const unsigned char images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2,
-					       0, 255, 51, 102};
+	static const unsigned char images[] = {0, 0, 8, 3, 0, 0, 0, 2,	 0,  0,
+					       0, 1, 0, 0, 0, 2, 0, 255, 51, 102};
 	static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 1, 4};
 	struct table t;
 	(void)state;
 
-	assert_int_equal(table_parse_idx(&t, images, sizeof(images), labels, sizeof(labels), "x",
-					 &err), OK);
+	assert_int_equal(
+		table_parse_idx(&t, images, sizeof(images), labels, sizeof(labels), "x", &err),
+		OK);
 	assert_int_equal(t.samples, 2);
 	assert_int_equal(t.features, 2);
 	assert_int_equal(t.classes, 5);
@@ -83,13 +84,16 @@ static void idx_reads_images_and_labels(void **state)
 	table_release(&t);
 	/* Every cut of either file is refused, and swapped files too. */
 	for (size_t n = 0; n < sizeof(images); n++)
-		assert_int_equal(table_parse_idx(&t, images, n, labels, sizeof(labels), "x", &err),
-				 ERR_USAGE);
+		assert_int_equal(
+			table_parse_idx(&t, images, n, labels, sizeof(labels), "x", &err),
+			ERR_USAGE);
 	for (size_t n = 0; n < sizeof(labels); n++)
-		assert_int_equal(table_parse_idx(&t, images, sizeof(images), labels, n, "x", &err),
-				 ERR_USAGE);
-	assert_int_equal(table_parse_idx(&t, labels, sizeof(labels), images, sizeof(images), "x",
-					 &err), ERR_USAGE);
+		assert_int_equal(
+			table_parse_idx(&t, images, sizeof(images), labels, n, "x", &err),
+			ERR_USAGE);
+	assert_int_equal(
+		table_parse_idx(&t, labels, sizeof(labels), images, sizeof(images), "x", &err),
+		ERR_USAGE);
 }
 
 static void idx_refuses_what_it_does_not_know(void **state)
@@ -97,8 +101,8 @@ static void idx_refuses_what_it_does_not_know(void **state)
 	static const unsigned char gzip[] = {0x1f, 0x8b, 8, 0};
 	static const unsigned char floats[] = {0, 0, 0x0d, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 	static const unsigned char zero[] = {0, 0, 8, 1, 0, 0, 0, 0};
-	static const unsigned char huge[] = {0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255,
-					     255, 255, 255, 255};
+	static const unsigned char huge[] = {0,	  0,   8,   3,	 255, 255, 255, 255,
+					     255, 255, 255, 255, 255, 255, 255, 255};
 	struct table t;
 	(void)state;
 
@@ -190,14 +194,16 @@ static void features_are_standardised_over_the_training_part(void **state)
 
 static void bad_specifications_are_refused(void **state)
 {
-	static const char *const bad[] = {"", "nonsense", "csv:", "csv:/nonexistent", "idx:a",
-					  "idx:,b", "idx:a,", "idx:/nonexistent,/nonexistent"};
+	static const char *const bad[] = {
+		"",	 "nonsense", "csv:",   "csv:/nonexistent",
+		"idx:a", "idx:,b",   "idx:a,", "idx:/nonexistent,/nonexistent"};
 	struct data d;
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(data_open(&d, bad[i], TASK_AUTO, 4, 0, 0.1, &err), ERR_USAGE);
-	assert_int_equal(data_open(&d, "noise", TASK_CLASSIFICATION, 4, 0, 0.1, &err), ERR_USAGE);
+	assert_int_equal(data_open(&d, "noise", TASK_CLASSIFICATION, 4, 0, 0.1, &err),
+			 ERR_USAGE);
 }
 
 int main(void)

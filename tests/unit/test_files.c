@@ -149,7 +149,8 @@ static enum status parse(const char *header, size_t data, struct error *err)
 }
 
 #define T(name, shape, begin, end)                                                             \
-	"\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
+	"\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" begin "," end \
+	"]}"
 
 static void safetensors_refuse_what_is_not_exact(void **state)
 {
@@ -164,12 +165,15 @@ static void safetensors_refuse_what_is_not_exact(void **state)
 		{"{" T("a", "[]", "0", "4") "}", 4, true},
 		{"{" T("a", "[0]", "0", "0") "}", 0, true},
 		{"{" T("b", "[1]", "4", "8") "," T("a", "[1]", "0", "4") "}", 8, true},
-		{"{" T("a", "[2]", "0", "8") "," T("a", "[2]", "0", "8") "}", 8, false}, /* twice */
-		{"{" T("a", "[1]", "0", "4") "," T("b", "[1]", "8", "12") "}", 12, false}, /* hole */
-		{"{" T("a", "[2]", "0", "8") "," T("b", "[1]", "4", "8") "}", 8, false}, /* overlap */
-		{"{" T("a", "[2]", "0", "8") "}", 9, false},		 /* bytes behind */
-		{"{" T("a", "[2]", "0", "8") "}", 7, false},		 /* too short */
-		{"{" T("a", "[3]", "0", "8") "}", 8, false},		 /* shape against bytes */
+		{"{" T("a", "[2]", "0", "8") "," T("a", "[2]", "0", "8") "}", 8,
+		 false}, /* twice */
+		{"{" T("a", "[1]", "0", "4") "," T("b", "[1]", "8", "12") "}", 12,
+		 false}, /* hole */
+		{"{" T("a", "[2]", "0", "8") "," T("b", "[1]", "4", "8") "}", 8,
+		 false},				     /* overlap */
+		{"{" T("a", "[2]", "0", "8") "}", 9, false}, /* bytes behind */
+		{"{" T("a", "[2]", "0", "8") "}", 7, false}, /* too short */
+		{"{" T("a", "[3]", "0", "8") "}", 8, false}, /* shape against bytes */
 		{"{" T("a", "[-2]", "0", "8") "}", 8, false},
 		{"{" T("a", "[2]", "8", "0") "}", 8, false},
 		{"{" T("a", "[4611686018427387904,4]", "0", "0") "}", 0, false}, /* overflow */
@@ -204,11 +208,12 @@ static void safetensors_survive_cut_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_file_is_read_back, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_file_is_read_back, make_folder,
+						remove_folder),
 		cmocka_unit_test_setup_teardown(a_failed_write_leaves_the_old_file, make_folder,
 						remove_folder),
-		cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents, make_folder,
-						remove_folder),
+		cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents,
+						make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(safetensors_read_what_was_written, make_folder,
 						remove_folder),
 		cmocka_unit_test(safetensors_refuse_what_is_not_exact),

@@ -70,7 +70,8 @@ static void compare_weights(const char *name, json_t *want, const char *folder)
 	snprintf(path, sizeof(path), "%s/dump/final.safetensors", folder);
 	assert_int_equal(safetensors_read(&s, path, &err), OK);
 	assert_int_equal(s.count, json_object_size(want));
-	json_object_foreach(want, tensor, values) {
+	json_object_foreach(want, tensor, values)
+	{
 		const struct safetensors_entry *e = safetensors_find(&s, tensor);
 		const float *data;
 

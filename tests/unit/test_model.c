@@ -21,7 +21,11 @@ static struct device *open_device(int threads, uint64_t memory)
 static struct engine_options options_of(int in, int dim, int out, int depth, int rows)
 {
 	return (struct engine_options){
-		.shape = {.depth = depth, .in = in, .dim = dim, .out = out, .rows = rows,
+		.shape = {.depth = depth,
+			  .in = in,
+			  .dim = dim,
+			  .out = out,
+			  .rows = rows,
 			  .act = ACT_GELU},
 		.micro_batches = 1,
 		.optimizer = {.kind = OPT_SGD, .lr = 0.1f},
@@ -38,7 +42,8 @@ static void fill_batch(struct engine *e, uint64_t seed)
 		rng_normal(seed, 1, (uint64_t)(r * s->in), (size_t)s->in,
 			   e->batch.x.data + (size_t)r * e->batch.x.stride);
 		if (e->options.labelled)
-			e->batch.labels[r] = (int32_t)rng_below(seed, 2, (uint64_t)r, (uint32_t)s->out);
+			e->batch.labels[r] =
+				(int32_t)rng_below(seed, 2, (uint64_t)r, (uint32_t)s->out);
 		else
 			rng_normal(seed, 3, (uint64_t)(r * s->out), (size_t)s->out,
 				   e->batch.target.data + (size_t)r * e->batch.target.stride);
@@ -59,8 +64,8 @@ static double plain_loss(const struct engine *e)
 			float row[256];
 
 			for (int o = 0; o < l->out; o++) {
-				device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o,
-						   1, row);
+				device_matrix_read(e->dev, e->stack.param + l->weight, l->out,
+						   l->in, o, 1, row);
 				y[o] = e->stack.param[l->bias + (size_t)o];
 				for (int i = 0; i < l->in; i++)
 					y[o] += x[i] * row[i];
@@ -80,8 +85,10 @@ static double plain_loss(const struct engine *e)
 			continue;
 		}
 		for (int o = 0; o < s->out; o++) {
-			double d = x[o] - e->batch.target.data[(size_t)r * e->batch.target.stride +
-							       (size_t)o];
+			double d =
+				x[o] -
+				e->batch.target
+					.data[(size_t)r * e->batch.target.stride + (size_t)o];
 
 			loss += d * d / (s->rows * s->out);
 		}
@@ -109,15 +116,29 @@ static void shift(struct engine *e, int layer, int o, int i, float by, double *g
 	*gradient = row[i];
 }
 
+/* The slope of the loss along one parameter, from two values of it 2h apart. */
+static double quotient(struct engine *e, int layer, int o, int i, float h, double *gradient)
+{
+	double up, down;
+
+	shift(e, layer, o, i, h, gradient);
+	up = plain_loss(e);
+	shift(e, layer, o, i, -2 * h, gradient);
+	down = plain_loss(e);
+	shift(e, layer, o, i, h, gradient);
+	return (up - down) / (2 * h);
+}
+
 static void check_gradients(const char *kernels, enum activation act, bool labelled,
 			    struct random *r)
 {
-	const float step = 0x1p-10f;
-	struct engine_options o = options_of(random_int(r, 1, 40), random_int(r, 1, 40),
-					     random_int(r, 2, 30), random_int(r, 1, 4),
-					     random_int(r, 1, 20));
+	const float h = 0x1p-10f;
+	struct engine_options o =
+		options_of(random_int(r, 1, 40), random_int(r, 1, 40), random_int(r, 2, 30),
+			   random_int(r, 1, 4), random_int(r, 1, 20));
 	struct engine *e;
 	struct device *dev;
+	int kinks = 0;
 
 	setenv("KOLM_CPU", kernels, 1);
 	dev = open_device(2, 0);
@@ -131,22 +152,20 @@ static void check_gradients(const char *kernels, enum activation act, bool label
 		int layer = random_int(r, 0, o.shape.depth - 1);
 		const struct layer *l = &e->stack.layers[layer];
 		int out = random_int(r, 0, l->out - 1), in = random_int(r, -1, l->in - 1);
-		double gradient, up, down, slope;
+		double gradient, slope = quotient(e, layer, out, in, h, &gradient);
+		double nearer = quotient(e, layer, out, in, h / 8, &gradient);
 
-		shift(e, layer, out, in, step, &gradient);
-		up = plain_loss(e);
-		shift(e, layer, out, in, -2 * step, &gradient);
-		down = plain_loss(e);
-		shift(e, layer, out, in, step, &gradient);
-		slope = (up - down) / (2 * step);
-		/* A rectifier's kink inside the step is no error of the gradient. */
-		if (fabs(slope - gradient) > 2e-4 + 2e-2 * fabs(slope) && act != ACT_RELU)
-			fail_msg("%s, layer %d [%d, %d]: gradient %g, difference quotient %g",
-				 kernels, layer, out, in, gradient, slope);
-		if (fabs(slope - gradient) > 2e-3 + 0.1 * fabs(slope))
-			fail_msg("%s relu, layer %d [%d, %d]: gradient %g, difference quotient %g",
-				 kernels, layer, out, in, gradient, slope);
+		if (fabs(slope - gradient) <= 2e-4 + 1e-3 * fabs(slope))
+			continue;
+		/* Where the two quotients differ there is a rectifier's kink in between. */
+		if (act == ACT_RELU && fabs(slope - nearer) > 1e-4) {
+			kinks++;
+			continue;
+		}
+		fail_msg("%s, layer %d [%d, %d]: gradient %g, difference quotient %g", kernels,
+			 layer, out, in, gradient, slope);
 	}
+	assert_true(kinks < 10);
 	engine_free(e);
 	device_close(dev);
 	unsetenv("KOLM_CPU");
@@ -161,8 +180,8 @@ static void gradients_agree_with_finite_differences(void **state)
 		for (int act = 0; act < ACT_COUNT; act++)
 			for (int labelled = 0; labelled < 2; labelled++)
 				for (int i = 0; i < 3; i++)
-					check_gradients((*k)->name, (enum activation)act, labelled,
-							&r);
+					check_gradients((*k)->name, (enum activation)act,
+							labelled, &r);
 }
 
 /* Train for some steps; returns the parameters, row by row, and the last loss. */
@@ -180,7 +199,8 @@ static float *train(const struct engine_options *o, int threads, int steps, doub
 	for (int i = 0; i < o->shape.depth; i++) {
 		const struct layer *l = &e->stack.layers[i];
 
-		device_matrix_read(dev, e->stack.param + l->weight, l->out, l->in, 0, l->out, at);
+		device_matrix_read(dev, e->stack.param + l->weight, l->out, l->in, 0, l->out,
+				   at);
 		at += l->out * l->in;
 		memcpy(at, e->stack.param + l->bias, (size_t)l->out * sizeof(float));
 		at += l->out;
@@ -218,8 +238,12 @@ static void micro_batches_change_only_rounding(void **state)
 		double loss, loss1;
 		float *whole, *parts;
 
-		o.optimizer = (struct update){.kind = kinds[k], .lr = 0.01f, .momentum = 0.9f,
-					      .beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-4f};
+		o.optimizer = (struct update){.kind = kinds[k],
+					      .lr = 0.01f,
+					      .momentum = 0.9f,
+					      .beta1 = 0.9f,
+					      .beta2 = 0.99f,
+					      .eps = 1e-4f};
 		o.clip = 0.5;
 		whole = train(&o, 2, 10, &loss1);
 		for (int m = 2; m <= 24; m++) {
@@ -262,7 +286,8 @@ static void memory_is_accounted_and_limited(void **state)
 	device_close(dev);
 	/* More than any machine has is refused, not promised. */
 	dev = open_device(1, 0);
-	assert_int_equal(device_alloc(dev, MEMORY_PARAMS, 1ull << 50, "all", &p, &err), ERR_MEMORY);
+	assert_int_equal(device_alloc(dev, MEMORY_PARAMS, 1ull << 50, "all", &p, &err),
+			 ERR_MEMORY);
 	device_close(dev);
 }
 
@@ -272,10 +297,14 @@ static void evaluation_counts_what_is_right(void **state)
 	struct device *dev = open_device(1, 0);
 	float values[14];
 	int32_t labels[7], order[7];
-	struct data d = {.kind = DATA_TABLE, .in = 2, .out = 3, .labelled = true, .held_out = 7,
-			 .table = {.samples = 7, .features = 2, .values = values,
-				   .labels = labels},
-			 .order = order};
+	struct data d = {
+		.kind = DATA_TABLE,
+		.in = 2,
+		.out = 3,
+		.labelled = true,
+		.held_out = 7,
+		.table = {.samples = 7, .features = 2, .values = values, .labels = labels},
+		.order = order};
 	struct engine *e;
 	struct evaluation result;
 	/* Class = the larger of x0, x1, or the third if both are negative. */
@@ -290,9 +319,9 @@ static void evaluation_counts_what_is_right(void **state)
 		order[i] = i;
 		values[2 * i] = (float)(i % 3) - 1.5f;
 		values[2 * i + 1] = (float)((i + 1) % 4) - 2.4f;
-		labels[i] = values[2 * i] < 0 && values[2 * i + 1] < 0	  ? 2
-			    : values[2 * i] > values[2 * i + 1] ? 0
-								  : 1;
+		labels[i] = values[2 * i] < 0 && values[2 * i + 1] < 0 ? 2
+			    : values[2 * i] > values[2 * i + 1]	       ? 0
+								       : 1;
 	}
 	labels[0] = (labels[0] + 1) % 3; /* one is wrong */
 	result = engine_evaluate(e, &d);

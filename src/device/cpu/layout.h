@@ -18,10 +18,10 @@
 #include "base/util.h"
 
 enum {
-	PANEL = 16,    /* outputs side by side */
-	SLAB = 128,    /* inputs of a slab; the last one may be narrower */
-	SPARE = 4,     /* unused rows behind each panel */
-	IN_ALIGN = 4,  /* the last slab's width is a multiple of this */
+	PANEL = 16,   /* outputs side by side */
+	SLAB = 128,   /* inputs of a slab; the last one may be narrower */
+	SPARE = 4,    /* unused rows behind each panel */
+	IN_ALIGN = 4, /* the last slab's width is a multiple of this */
 };
 
 static inline int layout_panels(int out)

@@ -72,8 +72,9 @@ static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
 		int n = imin(BLOCK, l->out - o0);
 
 		for (int r = r0; r < r1; r++) {
-			float *to = packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows +
-					      (size_t)r) * BLOCK_STRIDE;
+			float *to =
+				packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
+						 BLOCK_STRIDE;
 
 			memcpy(to, l->y.data + (size_t)r * l->y.stride + o0,
 			       (size_t)n * sizeof(float));
@@ -97,9 +98,9 @@ static void backward_input(const struct linear *l, const float *packed, int i0, 
 			for (int o = 0; o < l->out; o++)
 				sum += (double)dy[o] * weight_at(l, o, i);
 			if (l->act != ACT_NONE)
-				slope = derivative(l->saved.data[(size_t)r * l->saved.stride +
-								 (size_t)i],
-						   l->act);
+				slope = derivative(
+					l->saved.data[(size_t)r * l->saved.stride + (size_t)i],
+					l->act);
 			l->x.data[(size_t)r * l->x.stride + (size_t)i] = (float)sum * slope;
 		}
 	}

@@ -3,7 +3,9 @@
  * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
  */
 #include "device/cpu/simd_element.h"
-#include "device/cpu/simd_matrix.h"
+#include "device/cpu/simd_forward.h"
+#include "device/cpu/simd_input.h"
+#include "device/cpu/simd_weight.h"
 
 /* Copying and the loss over a few classes gain nothing from vectors. */
 static void copy_dy(const struct linear *l, int r0, int r1, float *packed)

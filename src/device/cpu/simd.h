@@ -46,13 +46,13 @@ typedef float vec8 __attribute__((vector_size(32)));
 /* PIN keeps v in a register: gcc otherwise repeats the load inside every FMA. MUST_DO
    keeps a computation whose result nobody reads. */
 #if defined(__x86_64__)
-#define PIN(v)	    __asm__("" : "+v"(v))
+#define PIN(v)	   __asm__("" : "+v"(v))
 #define MUST_DO(v) __asm__ volatile("" : "+v"(v))
 #elif defined(__aarch64__)
-#define PIN(v)	    __asm__("" : "+w"(v))
+#define PIN(v)	   __asm__("" : "+w"(v))
 #define MUST_DO(v) __asm__ volatile("" : "+w"(v))
 #else
-#define PIN(v)	    ((void)0)
+#define PIN(v)	   ((void)0)
 #define MUST_DO(v) __asm__ volatile("" : "+m"(v))
 #endif
 
@@ -115,17 +115,17 @@ INLINE float vec_sum(vec a)
 	 __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15,   \
 				 30, 31))
 #elif defined(KOLM_AVX2)
-#define PAIR_SUM(a, b)                                                                         \
-	(__builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +                             \
+#define PAIR_SUM(a, b)                                             \
+	(__builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) + \
 	 __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15))
-#define QUAD_SUM(ab, cd)                                                                       \
-	(__builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +                           \
+#define QUAD_SUM(ab, cd)                                             \
+	(__builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + \
 	 __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15))
 #else
-#define PAIR_SUM(a, b)                                                                         \
+#define PAIR_SUM(a, b) \
 	(__builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7))
-#define QUAD_SUM(ab, cd)                                                                       \
-	(__builtin_shufflevector(ab, cd, 0, 1, 4, 5) +                                         \
+#define QUAD_SUM(ab, cd)                               \
+	(__builtin_shufflevector(ab, cd, 0, 1, 4, 5) + \
 	 __builtin_shufflevector(ab, cd, 2, 3, 6, 7))
 #endif
 

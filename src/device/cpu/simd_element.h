@@ -165,14 +165,14 @@ static void simd_f32_to_f16(const float *src, uint16_t *dst, size_t n)
 
 #if defined(KOLM_AVX512)
 	for (; i + 16 <= n; i += 16)
-		_mm256_storeu_si256((__m256i *)(dst + i),
-				    _mm512_cvtps_ph(_mm512_loadu_ps(src + i),
-						    _MM_FROUND_TO_NEAREST_INT));
+		_mm256_storeu_si256(
+			(__m256i *)(dst + i),
+			_mm512_cvtps_ph(_mm512_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
 #elif defined(KOLM_AVX2)
 	for (; i + 8 <= n; i += 8)
-		_mm_storeu_si128((__m128i *)(dst + i),
-				 _mm256_cvtps_ph(_mm256_loadu_ps(src + i),
-						 _MM_FROUND_TO_NEAREST_INT));
+		_mm_storeu_si128(
+			(__m128i *)(dst + i),
+			_mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
 	for (; i < n; i++)
 		dst[i] = half_from_float(src[i]);

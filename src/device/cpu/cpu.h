@@ -1,0 +1,43 @@
+/* cpu.h - the CPU device's own state, and its operations by file. */
+#ifndef KOLM_DEVICE_CPU_CPU_H
+#define KOLM_DEVICE_CPU_CPU_H
+
+#include "device/cpu/kernels.h"
+#include "device/cpu/pool.h"
+#include "device/impl.h"
+
+enum { PARTIALS = 4096 }; /* partial sums of a reduction */
+
+struct cpu {
+	const struct kernels *kernels;
+	struct pool *pool;
+	float *scratch;	  /* SCRATCH per thread */
+	float *packed;	  /* output gradients of up to ROWS_MAX rows */
+	double *partials; /* PARTIALS, or one per row */
+	size_t packed_size;
+	int partials_size;
+};
+
+static inline struct cpu *cpu_of(struct device *dev)
+{
+	return dev->state;
+}
+
+/* cpu_linear.c */
+void cpu_forward(struct device *dev, const struct linear *l);
+void cpu_backward_input(struct device *dev, const struct linear *l);
+void cpu_backward_weight(struct device *dev, const struct linear *l);
+
+/* cpu_element.c */
+double cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
+	       int columns, float scale);
+double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
+			 struct view dy, int rows, int columns, float scale);
+double cpu_update(struct device *dev, const struct update *u, size_t n);
+double cpu_sum_squares(struct device *dev, const float *x, size_t n);
+bool cpu_scale_check(struct device *dev, float *x, size_t n, float scale);
+void cpu_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
+	      size_t n);
+double cpu_fma_rounds(struct device *dev, long n);
+
+#endif

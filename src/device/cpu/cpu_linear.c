@@ -1,0 +1,115 @@
+/*
+ * cpu_linear.c - the products of a linear layer, cut in parts for the threads. A part
+ * is computed the same way whoever does it, so cuts never change a result's bits.
+ */
+#include "device/cpu/cpu.h"
+#include "device/cpu/layout.h"
+
+#include <assert.h>
+
+struct linear_job {
+	struct cpu *cpu;
+	struct linear l;
+};
+
+static float *scratch_of(const struct linear_job *job, int part)
+{
+	return job->cpu->scratch + (size_t)part * SCRATCH;
+}
+
+static void forward_part(void *arg, int part, int parts)
+{
+	struct linear_job *job = arg;
+	int panels = layout_panels(job->l.out);
+	int a = (int)part_begin(panels, part, parts);
+	int b = (int)part_begin(panels, part + 1, parts);
+
+	if (a < b)
+		job->cpu->kernels->forward(&job->l, a, b, scratch_of(job, part));
+}
+
+static void pack_part(void *arg, int part, int parts)
+{
+	struct linear_job *job = arg;
+
+	job->cpu->kernels->pack_dy(&job->l, (int)part_begin(job->l.rows, part, parts),
+				   (int)part_begin(job->l.rows, part + 1, parts),
+				   job->cpu->packed);
+}
+
+/* Whole slabs where there are enough of them, otherwise as fine as the layout allows. */
+static void backward_input_part(void *arg, int part, int parts)
+{
+	struct linear_job *job = arg;
+	int in = job->l.in, grain = layout_slabs(in) % parts ? 16 : SLAB;
+	int64_t grains = ceil_div(in, grain);
+	int a = (int)part_begin(grains, part, parts) * grain;
+	int b = imin((int)part_begin(grains, part + 1, parts) * grain, in);
+
+	if (a < b)
+		job->cpu->kernels->backward_input(&job->l, job->cpu->packed, a, b,
+						  scratch_of(job, part));
+}
+
+static void backward_weight_part(void *arg, int part, int parts)
+{
+	struct linear_job *job = arg;
+	int panels = layout_panels(job->l.out);
+	int a = (int)part_begin(panels, part, parts);
+	int b = (int)part_begin(panels, part + 1, parts);
+
+	if (a < b)
+		job->cpu->kernels->backward_weight(&job->l, a, b, scratch_of(job, part));
+}
+
+/* Rows [r0, r1) of a layer's operands. */
+static struct linear rows_of(const struct linear *l, int r0, int r1)
+{
+	struct linear part = *l;
+
+	part.rows = r1 - r0;
+	part.x.data += (size_t)r0 * l->x.stride;
+	part.y.data += (size_t)r0 * l->y.stride;
+	if (l->saved.data)
+		part.saved.data += (size_t)r0 * l->saved.stride;
+	part.accumulate = l->accumulate || r0 > 0;
+	return part;
+}
+
+/* Run the kernels over near-equal chunks of at most ROWS_MAX rows. */
+static void over_rows(struct device *dev, const struct linear *l,
+		      void (*first)(void *, int, int), void (*then)(void *, int, int))
+{
+	struct cpu *cpu = cpu_of(dev);
+	int chunks = (int)ceil_div(l->rows, ROWS_MAX);
+
+	assert(cpu->scratch);
+	for (int i = 0; i < chunks; i++) {
+		struct linear_job job = {
+			.cpu = cpu,
+			.l = rows_of(l, (int)part_begin(l->rows, i, chunks),
+				     (int)part_begin(l->rows, i + 1, chunks)),
+		};
+
+		pool_run(cpu->pool, first, &job);
+		if (then)
+			pool_run(cpu->pool, then, &job);
+	}
+}
+
+void cpu_forward(struct device *dev, const struct linear *l)
+{
+	over_rows(dev, l, forward_part, NULL);
+}
+
+void cpu_backward_input(struct device *dev, const struct linear *l)
+{
+	assert(kernels_packed_size(imin(l->rows, ROWS_MAX), l->out) <=
+	       cpu_of(dev)->packed_size);
+	over_rows(dev, l, pack_part, backward_input_part);
+}
+
+void cpu_backward_weight(struct device *dev, const struct linear *l)
+{
+	over_rows(dev, l, backward_weight_part, NULL);
+}

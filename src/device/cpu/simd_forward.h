@@ -1,0 +1,166 @@
+/* simd_forward.h - y = act(x W' + b); part of simd.c. */
+#ifndef KOLM_DEVICE_CPU_SIMD_FORWARD_H
+#define KOLM_DEVICE_CPU_SIMD_FORWARD_H
+
+#include "device/cpu/simd_tile.h"
+
+struct forward_tile {
+	float *sum; /* (rows, TILE_WIDTH), added to unless first */
+	const float *x;
+	size_t x_stride;
+	const float *w;
+	size_t w_stride; /* from panel to panel */
+	int width;	 /* inputs */
+	bool first;
+	struct ahead ahead;
+};
+
+/* One input of every row, times its weights. */
+INLINE void forward_input(vec (*sum)[TILE_VECS], const float *const *x, const float *w,
+			  size_t w_stride, int i, const int rows, const int panels)
+{
+	vec weights[TILE_VECS];
+
+	UNROLL
+	for (int j = 0; j < panels * VPP; j++) {
+		weights[j] = load(w + (size_t)(j / VPP) * w_stride + (j % VPP) * VL);
+		PIN(weights[j]);
+	}
+	UNROLL
+	for (int r = 0; r < rows; r++) {
+		vec value = splat(x[r][i]);
+
+		UNROLL
+		for (int j = 0; j < panels * VPP; j++)
+			sum[r][j] += value * weights[j];
+	}
+}
+
+INLINE void forward_tile(const struct forward_tile *t, const int rows, const int panels)
+{
+	vec sum[TILE_ROWS][TILE_VECS];
+	const float *x[TILE_ROWS], *w = t->w, *ahead = t->ahead.at;
+	float *out = t->sum;
+	bool first = t->first;
+	size_t w_stride = t->w_stride, ahead_stride = t->ahead.stride;
+	int per_step = (int)ceil_div(t->ahead.lines, SLAB / 4);
+	int width = t->width, i = 0;
+
+	UNROLL
+	for (int r = 0; r < rows; r++) {
+		x[r] = t->x + (size_t)r * t->x_stride;
+		UNROLL
+		for (int j = 0; j < panels * VPP; j++)
+			sum[r][j] = (vec){0};
+	}
+	for (; i < width; i++, w += PANEL) {
+		if (i % 4 == 0) {
+			/* A little more than was asked for is cheaper than counting. */
+			for (int n = 0; n < per_step; n++, ahead += PANEL) {
+				UNROLL
+				for (int p = 0; p < panels; p++)
+					__builtin_prefetch(ahead + (size_t)p * ahead_stride, 0,
+							   2);
+			}
+		}
+		forward_input(sum, x, w, w_stride, i, rows, panels);
+	}
+	UNROLL
+	for (int r = 0; r < rows; r++) {
+		UNROLL
+		for (int j = 0; j < panels * VPP; j++) {
+			float *to = out + r * TILE_WIDTH + j * VL;
+
+			store(to, first ? sum[r][j] : load(to) + sum[r][j]);
+		}
+	}
+}
+
+/* clang-format off */
+ALL_SHAPES(forward_tile, forward_tile)
+/* clang-format on */
+
+INLINE vec activate(vec z, enum activation act)
+{
+	vec density;
+
+	if (act == ACT_RELU)
+		return vec_select(z > 0, z, (vec){0});
+	if (act == ACT_GELU)
+		return z * vec_normal_cdf(z, &density);
+	return z;
+}
+
+/* y = act(sum + bias) for n <= TILE_WIDTH outputs of every row. */
+static void forward_finish(const struct linear *l, const float *sums, int o0, int n)
+{
+	float bias[TILE_WIDTH] = {0}, z[TILE_WIDTH], y[TILE_WIDTH];
+
+	if (l->bias)
+		memcpy(bias, l->bias + o0, (size_t)n * sizeof(float));
+	for (int r = 0; r < l->rows; r++) {
+		for (int j = 0; j < n; j += VL) {
+			vec value = load(sums + (size_t)r * TILE_WIDTH + j) + load(bias + j);
+
+			store(z + j, value);
+			store(y + j, activate(value, l->act));
+		}
+		if (l->saved.data)
+			memcpy(l->saved.data + (size_t)r * l->saved.stride + o0, z,
+			       (size_t)n * sizeof(float));
+		memcpy(l->y.data + (size_t)r * l->y.stride + o0, y, (size_t)n * sizeof(float));
+	}
+}
+
+/* All rows of a group of panels in one slab; ahead is what comes after. */
+static void forward_slab(const struct linear *l, int s, int p, int panels,
+			 const struct ahead *ahead, float *sums)
+{
+	struct tiling tiling = tile_rows(l->rows);
+	int lines = (int)ceil_div(ahead->lines, tiling.tiles), r = 0;
+	size_t panel = layout_panel_size(layout_slab_width(l->in, s));
+	struct forward_tile t = {
+		.w = l->weight + layout_slab_offset(l->out, s) + (size_t)p * panel,
+		.w_stride = panel,
+		.x_stride = l->x.stride,
+		.width = imin(SLAB, l->in - s * SLAB),
+		.first = s == 0,
+		.ahead = {.at = ahead->at, .stride = ahead->stride, .lines = lines},
+	};
+
+	for (int i = 0; i < tiling.tiles; i++) {
+		int rows = tiling.size + (i < tiling.larger);
+
+		t.sum = sums + r * TILE_WIDTH;
+		t.x = l->x.data + (size_t)r * l->x.stride + s * SLAB;
+		forward_tiles[panels - 1][rows - 1](&t);
+		t.ahead.at += (size_t)lines * PANEL;
+		r += rows;
+	}
+}
+
+static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
+{
+	int groups = (int)ceil_div(p1 - p0, TILE_PANELS), slabs = layout_slabs(l->in);
+
+	for (int g = 0; g < groups; g++) {
+		int p = p0 + (int)part_begin(p1 - p0, g, groups);
+		int end = p0 + (int)part_begin(p1 - p0, g + 1, groups);
+
+		for (int s = 0; s < slabs; s++) {
+			int next_slab = (s + 1) % slabs, next_panel = s + 1 < slabs ? p : end;
+			int width = layout_slab_width(l->in, next_slab);
+			struct ahead ahead = {
+				.at = l->weight + layout_slab_offset(l->out, next_slab) +
+				      (size_t)next_panel * layout_panel_size(width),
+				.stride = layout_panel_size(width),
+				.lines = next_panel < p1 ? width : 0,
+			};
+
+			forward_slab(l, s, p, end - p, &ahead, scratch);
+		}
+		forward_finish(l, scratch, p * PANEL, imin(end * PANEL, l->out) - p * PANEL);
+	}
+}
+
+#endif

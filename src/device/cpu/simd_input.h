@@ -1,0 +1,174 @@
+/* simd_input.h - dx = (dy W) . act'(saved); part of simd.c. */
+#ifndef KOLM_DEVICE_CPU_SIMD_INPUT_H
+#define KOLM_DEVICE_CPU_SIMD_INPUT_H
+
+#include "device/cpu/simd_tile.h"
+
+struct input_tile {
+	float *sum;	 /* (rows, SLAB), added to unless first */
+	const float *dy; /* packed */
+	const float *w;
+	size_t w_stride;
+	int panels;
+	bool first;
+	struct ahead ahead; /* contiguous: stride unused */
+};
+
+INLINE void input_tile(const struct input_tile *t, const int rows, const int inputs)
+{
+	vec sum[TILE_ROWS * TILE_INPUTS + 3];
+	const float *w = t->w, *dy = t->dy, *ahead = t->ahead.at;
+	size_t w_stride = t->w_stride;
+	int per_panel = (int)ceil_div(t->ahead.lines, t->panels);
+	float *out = t->sum;
+	bool first = t->first;
+
+	UNROLL
+	for (int i = 0; i < rows * inputs + 3; i++)
+		sum[i] = (vec){0};
+	for (int p = t->panels; p > 0; p--, w += w_stride, dy += PANEL) {
+		UNROLL
+		for (int h = 0; h < PANEL; h += VL) {
+			vec weights[TILE_INPUTS];
+
+			UNROLL
+			for (int i = 0; i < inputs; i++) {
+				weights[i] = load(w + i * PANEL + h);
+				PIN(weights[i]);
+			}
+			UNROLL
+			for (int r = 0; r < rows; r++) {
+				vec gradient = load(dy + r * BLOCK_STRIDE + h);
+
+				PIN(gradient);
+				UNROLL
+				for (int i = 0; i < inputs; i++)
+					sum[r * inputs + i] += gradient * weights[i];
+			}
+		}
+		for (int n = 0; n < per_panel; n++, ahead += PANEL)
+			__builtin_prefetch(ahead, 0, 2);
+	}
+	/* Four sums over lanes at a time: a row of 4 inputs, or two rows of 2. */
+	UNROLL
+	for (int i = 0; i < rows * inputs; i += 4) {
+		vec4 total = sum_lanes4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+
+		if (inputs == 4) {
+			vec4_any *to = (vec4_any *)(out + i / 4 * SLAB);
+
+			*to = first ? total : total + *to;
+			continue;
+		}
+		UNROLL
+		for (int j = 0; j < 4; j++) {
+			float *to = out + (i + j) / inputs * SLAB + (i + j) % inputs;
+
+			if (i + j < rows * inputs)
+				*to = total[j] + (first ? 0 : *to);
+		}
+	}
+}
+
+#define INPUT_TILE(rows)                                          \
+	static void input_tile_##rows(const struct input_tile *t) \
+	{                                                         \
+		input_tile(t, rows, TILE_INPUTS);                 \
+	}
+/* clang-format off */
+INPUT_TILE(1)
+INPUT_TILE(2)
+INPUT_TILE(3)
+#if TILE_ROWS == 6
+INPUT_TILE(4)
+INPUT_TILE(5)
+INPUT_TILE(6)
+#endif
+/* clang-format on */
+static void (*const input_tiles[TILE_ROWS])(const struct input_tile *) = {
+	input_tile_1, input_tile_2, input_tile_3,
+#if TILE_ROWS == 6
+	input_tile_4, input_tile_5, input_tile_6,
+#endif
+};
+
+INLINE vec derivative(vec saved, enum activation act)
+{
+	vec density, cdf;
+
+	if (act == ACT_RELU)
+		return vec_select(saved > 0, splat(1), (vec){0});
+	cdf = vec_normal_cdf(saved, &density);
+	return cdf + saved * density;
+}
+
+/* dx = sum . act'(saved) for n inputs from i0 of every row. */
+static void input_finish(const struct linear *l, float *sums, int i0, int n)
+{
+	for (int r = 0; r < l->rows; r++) {
+		float *sum = sums + (size_t)r * SLAB, saved[SLAB + VL] = {0};
+
+		if (l->act != ACT_NONE) {
+			memcpy(saved, l->saved.data + (size_t)r * l->saved.stride + i0,
+			       (size_t)n * sizeof(float));
+			for (int i = 0; i < n; i += VL)
+				store(sum + i,
+				      load(sum + i) * derivative(load(saved + i), l->act));
+		}
+		memcpy(l->x.data + (size_t)r * l->x.stride + i0, sum,
+		       (size_t)n * sizeof(float));
+	}
+}
+
+/* Inputs [a, b) of a slab, counted from the slab's start, for one block of outputs. */
+static void input_block(const struct linear *l, const float *packed, int s, int block, int a,
+			int b, float *sums)
+{
+	int width = layout_slab_width(l->in, s), r = 0;
+	struct tiling tiling = tile_rows(l->rows);
+	size_t panel = layout_panel_size(width);
+	const float *w = l->weight + layout_slab_offset(l->out, s) +
+			 (size_t)block * BLOCK_PANELS * panel;
+	struct input_tile t = {
+		.dy = packed + (size_t)block * (size_t)l->rows * BLOCK_STRIDE,
+		.w_stride = panel,
+		.panels = imin(BLOCK_PANELS, layout_panels(l->out) - block * BLOCK_PANELS),
+		.first = block == 0,
+	};
+
+	/* Blocks lie one behind the other in memory, and slabs too. */
+	t.ahead.at = w + (size_t)t.panels * panel;
+	if (b - a == width)
+		t.ahead.lines = (int)ceil_div(t.panels * (width + SPARE),
+					      tiling.tiles * (width / TILE_INPUTS));
+	for (int i = 0; i < tiling.tiles; i++) {
+		int rows = tiling.size + (i < tiling.larger);
+
+		for (int k = a; k < b; k += TILE_INPUTS) {
+			t.sum = sums + r * SLAB + (k - a);
+			t.w = w + (size_t)k * PANEL;
+			input_tiles[rows - 1](&t);
+			t.ahead.at += (size_t)t.ahead.lines * PANEL;
+		}
+		t.dy += (size_t)rows * BLOCK_STRIDE;
+		r += rows;
+	}
+}
+
+static void simd_backward_input(const struct linear *l, const float *packed, int i0, int i1,
+				float *scratch)
+{
+	int blocks = (int)ceil_div(l->out, BLOCK);
+
+	for (int s = i0 / SLAB; s * SLAB < i1; s++) {
+		int a = imax(i0 - s * SLAB, 0);
+		int b = (int)round_up(imin(i1 - s * SLAB, SLAB), IN_ALIGN);
+
+		for (int block = 0; block < blocks; block++)
+			input_block(l, packed, s, block, a, b, scratch);
+		input_finish(l, scratch, s * SLAB + a,
+			     imin(s * SLAB + b, l->in) - s * SLAB - a);
+	}
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* simd_weight.h - dW (+)= dy' x, db (+)= column sums of dy; part of simd.c. */
+#ifndef KOLM_DEVICE_CPU_SIMD_WEIGHT_H
+#define KOLM_DEVICE_CPU_SIMD_WEIGHT_H
+
+#include "device/cpu/simd_tile.h"
+
+struct weight_tile {
+	float *w; /* TILE_ROWS inputs of each panel */
+	size_t w_stride;
+	const float *x;	 /* (rows, SLAB) */
+	const float *dy; /* (rows, TILE_WIDTH) */
+	int rows;
+	bool accumulate;
+};
+
+INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int panels)
+{
+	vec sum[TILE_ROWS][TILE_VECS];
+	const float *x = t->x, *dy = t->dy;
+	float *w = t->w;
+	size_t w_stride = t->w_stride;
+	bool accumulate = t->accumulate;
+
+	UNROLL
+	for (int i = 0; i < inputs; i++) {
+		UNROLL
+		for (int j = 0; j < panels * VPP; j++)
+			sum[i][j] = (vec){0};
+	}
+	for (int r = 0; r < t->rows; r++, x += SLAB, dy += TILE_WIDTH) {
+		vec gradient[TILE_VECS];
+
+		if (r < inputs) {
+			UNROLL
+			for (int p = 0; p < panels; p++)
+				__builtin_prefetch(w + (size_t)p * w_stride +
+							   (r + 2 * TILE_ROWS) * PANEL,
+						   1, 3);
+		}
+
+		UNROLL
+		for (int j = 0; j < panels * VPP; j++) {
+			gradient[j] = load(dy + j * VL);
+			PIN(gradient[j]);
+		}
+		UNROLL
+		for (int i = 0; i < inputs; i++) {
+			vec value = splat(x[i]);
+
+			UNROLL
+			for (int j = 0; j < panels * VPP; j++)
+				sum[i][j] += value * gradient[j];
+		}
+	}
+	UNROLL
+	for (int i = 0; i < inputs; i++) {
+		UNROLL
+		for (int j = 0; j < panels * VPP; j++) {
+			float *to =
+				w + (size_t)(j / VPP) * w_stride + i * PANEL + (j % VPP) * VL;
+
+			store(to, accumulate ? load(to) + sum[i][j] : sum[i][j]);
+		}
+	}
+}
+
+/* clang-format off */
+ALL_SHAPES(weight_tile, weight_tile)
+/* clang-format on */
+
+/* Columns [c0, c0 + n) of a view to rows of width, zero-filled. */
+INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, const int width)
+{
+	const float *row = from->data + c0;
+
+	for (int r = 0; r < rows; r++, row += from->stride, to += width) {
+		if (n == width) { /* copied in line: this is most of all cases */
+			UNROLL
+			for (int j = 0; j < width; j += VL)
+				store(to + j, load(row + j));
+			continue;
+		}
+		memcpy(to, row, (size_t)n * sizeof(float));
+		memset(to + n, 0, (size_t)(width - n) * sizeof(float));
+	}
+}
+
+static void bias_gradient(const struct linear *l, const float *dy, int o0, int n)
+{
+	float sums[TILE_WIDTH] = {0};
+
+	if (l->accumulate)
+		memcpy(sums, l->bias + o0, (size_t)n * sizeof(float));
+	for (int r = 0; r < l->rows; r++)
+		for (int j = 0; j < n; j += VL)
+			store(sums + j, load(sums + j) + load(dy + (size_t)r * TILE_WIDTH + j));
+	memcpy(l->bias + o0, sums, (size_t)n * sizeof(float));
+}
+
+static void simd_backward_weight(const struct linear *l, int p0, int p1, float *scratch)
+{
+	float *x = scratch, *dy = scratch + ROWS_MAX * SLAB;
+	int groups = (int)ceil_div(p1 - p0, TILE_PANELS);
+
+	for (int s = 0; s < layout_slabs(l->in); s++) {
+		int width = layout_slab_width(l->in, s);
+		size_t panel = layout_panel_size(width);
+		float *slab = l->weight + layout_slab_offset(l->out, s);
+
+		gather(&l->x, l->rows, s * SLAB, imin(SLAB, l->in - s * SLAB), x, SLAB);
+		for (int g = 0; g < groups; g++) {
+			int p = p0 + (int)part_begin(p1 - p0, g, groups);
+			int end = p0 + (int)part_begin(p1 - p0, g + 1, groups);
+			int n = imin(end * PANEL, l->out) - p * PANEL;
+			struct weight_tile t = {.w_stride = panel,
+						.dy = dy,
+						.rows = l->rows,
+						.accumulate = l->accumulate};
+
+			gather(&l->y, l->rows, p * PANEL, n, dy, TILE_WIDTH);
+			if (s == 0 && l->bias)
+				bias_gradient(l, dy, p * PANEL, n);
+			for (int k = 0; k < width; k += TILE_ROWS) {
+				t.w = slab + (size_t)p * panel + (size_t)k * PANEL;
+				t.x = x + k;
+				weight_tiles[end - p - 1][imin(TILE_ROWS, width - k) - 1](&t);
+			}
+		}
+	}
+}
+
+#endif
