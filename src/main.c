@@ -5,8 +5,11 @@
 #include "base/version.h"
 #include "cmd/cmd.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
 	const char *name;
@@ -68,10 +71,29 @@ static enum status dispatch(int argc, char **argv, struct error *err)
 	return unknown_command(name, err);
 }
 
+/* A file that we open must never get the number of a closed standard stream. */
+static void fill_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct error err = {.code = OK};
-	enum status st = dispatch(argc, argv, &err);
+	enum status st;
+
+	fill_standard_streams();
+	/* A reader that has gone away or a file that is too large is an error that we
+	   report after cleaning up, not a sudden death. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	st = dispatch(argc, argv, &err);
 
 	if (st == OK && (fflush(stdout) || ferror(stdout)))
 		st = FAIL(&err, ERR_FAILED, "can't write to standard output");

@@ -14,7 +14,7 @@ rank() {
 	trace) echo 4 ;;
 	cmd) echo 5 ;;
 	main.c) echo 6 ;;
-	*) echo "layering: $1 has no rank" >&2; echo 99 ;;
+	*) echo none ;;
 	esac
 }
 
@@ -24,6 +24,9 @@ while IFS=: read -r file line text; do
 	target=${text#*\"}
 	target=${target%\"*}
 	to=${target%%/*}
+	for folder in "$from" "$to"; do
+		[ "$(rank "$folder")" != none ] || { echo "$folder has no rank: give it one in $0"; exit 1; }
+	done
 	if [ "$from" != "$to" ] && [ "$(rank "$to")" -ge "$(rank "$from")" ]; then
 		echo "$file:$line: $from must not include $target"
 		status=1

@@ -51,7 +51,10 @@ def check_folder(folder):
     weight_error, where = max(
         (float(numpy.abs(ours[n] - w).max() / max(numpy.abs(w).max(), 1e-30)), n)
         for n, w in final.items())
-    ok = (len(losses) == len(check["losses"]) and loss_error <= LOSS_TOLERANCE
+    # max() overlooks NaN, so finiteness is asked for by itself.
+    finite = (numpy.isfinite(losses).all() and all(numpy.isfinite(w).all() for w in ours.values())
+              and all(numpy.isfinite(w).all() for w in final.values()))
+    ok = (finite and len(losses) == len(check["losses"]) and loss_error <= LOSS_TOLERANCE
           and weight_error <= WEIGHT_TOLERANCE)
     print(f"{folder}: {len(losses)} steps, loss {loss_error:.1e}, "
           f"weights {weight_error:.1e} ({where}): {'ok' if ok else 'DIFFERS'}")

@@ -41,6 +41,8 @@ int error_exit_code(enum status code)
 		return 130;
 	case ERR_TERMINATED:
 		return 143;
+	case ERR_HANGUP:
+		return 129;
 	default:
 		return 1;
 	}

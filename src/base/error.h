@@ -15,6 +15,7 @@ enum status {
 	ERR_MEMORY,	 /* the device or the machine has no memory left */
 	ERR_INTERRUPTED, /* Ctrl-C */
 	ERR_TERMINATED,	 /* SIGTERM */
+	ERR_HANGUP,	 /* SIGHUP: the terminal is gone */
 };
 
 struct error {

@@ -31,25 +31,41 @@ static enum status write_error(const char *path, struct error *err)
 
 	FAIL(err, ERR_FAILED, "can't write %s: %s", path, strerror(code));
 	if (code == ENOSPC || code == EDQUOT)
-		return HINT(err, "free some space, or choose another place with --run-dir");
+		return HINT(err, "free some space, or choose another place");
 	return ERR_FAILED;
 }
 
-enum status file_write(struct file *f, const void *data, size_t size, struct error *err)
+enum status file_write_fd(int fd, const char *path, const void *data, size_t size,
+			  struct error *err)
 {
 	const char *p = data;
 
 	while (size) {
-		ssize_t n = write(f->fd, p, size);
+		ssize_t n = write(fd, p, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return write_error(f->path, err);
+			return write_error(path, err);
 		p += n;
 		size -= (size_t)n;
 	}
 	return OK;
+}
+
+enum status file_write(struct file *f, const void *data, size_t size, struct error *err)
+{
+	return file_write_fd(f->fd, f->path, data, size, err);
+}
+
+enum status file_path(char path[PATH_MAX], const char *folder, const char *name,
+		      struct error *err)
+{
+	/* Room for the suffix of a temporary name as well. */
+	if (snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX - 32)
+		return OK;
+	FAIL(err, ERR_USAGE, "the path %.60s.../%s is too long", folder, name);
+	return HINT(err, "choose a shorter name for the folder");
 }
 
 /* Make the new name itself survive a power cut. Failing here loses nothing. */
@@ -132,7 +148,7 @@ enum status file_read(const char *path, size_t limit, char **data, size_t *size,
 	enum status st;
 	struct stat info;
 	char *buf = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hang us */
 
 	if (fd < 0 || fstat(fd, &info)) {
 		st = FAIL(err, ERR_USAGE, "can't read %s: %s", path, strerror(errno));
@@ -141,6 +157,7 @@ enum status file_read(const char *path, size_t limit, char **data, size_t *size,
 	}
 	if (!S_ISREG(info.st_mode)) {
 		st = FAIL(err, ERR_USAGE, "can't read %s: not a regular file", path);
+		HINT(err, "give the name of a file, not of a folder, device or pipe");
 		goto out;
 	}
 	if ((size_t)info.st_size > limit) {
@@ -166,34 +183,66 @@ out:
 	return st;
 }
 
-enum status file_make_folder(const char *path, struct error *err)
+/* Make the folders of path one after the other; *made counts those that are new. */
+static enum status make_each(char *path, int *made, struct error *err)
 {
-	char copy[PATH_MAX];
-	struct stat info;
-
-	if (!*path || strlen(path) >= sizeof(copy))
-		return FAIL(err, ERR_USAGE, "'%.60s' can't be the name of a folder", path);
-	snprintf(copy, sizeof(copy), "%s", path);
-	for (char *p = copy + 1;; p++) {
+	for (char *p = path + 1;; p++) {
 		char saved = *p;
 
 		if (saved != '/' && saved != '\0')
 			continue;
 		*p = '\0';
-		if (mkdir(copy, 0777) && errno != EEXIST) {
-			FAIL(err, ERR_USAGE, "can't create the folder %s: %s", copy,
+		if (mkdir(path, 0777) == 0) {
+			++*made;
+		} else if (errno != EEXIST) {
+			FAIL(err, ERR_USAGE, "can't create the folder %s: %s", path,
 			     strerror(errno));
+			*p = saved;
 			return HINT(err, "choose a folder that you may write to");
 		}
 		*p = saved;
 		if (!saved)
-			break;
+			return OK;
 	}
-	if (stat(path, &info) || !S_ISDIR(info.st_mode))
-		return FAIL(err, ERR_USAGE, "%s exists and is not a folder", path);
+}
+
+static enum status check_folder(const char *path, struct error *err)
+{
+	struct stat info;
+
+	if (stat(path, &info) || !S_ISDIR(info.st_mode)) {
+		FAIL(err, ERR_USAGE, "%s exists and is not a folder", path);
+		return HINT(err, "choose another name");
+	}
 	if (access(path, W_OK | X_OK)) {
 		FAIL(err, ERR_USAGE, "can't write to the folder %s: %s", path, strerror(errno));
 		return HINT(err, "choose a folder that you may write to");
 	}
 	return OK;
+}
+
+enum status file_make_folder(const char *path, struct error *err)
+{
+	enum status st;
+	char copy[PATH_MAX];
+	int made = 0;
+
+	if (!*path || strlen(path) >= sizeof(copy) - 64) {
+		FAIL(err, ERR_USAGE, "'%.60s' can't be the name of a folder", path);
+		return HINT(err, *path ? "choose a shorter one" : "give it a name");
+	}
+	snprintf(copy, sizeof(copy), "%s", path);
+	TRY(make_each(copy, &made, err));
+	TRY(check_folder(path, err));
+out:
+	/* Leave nothing behind: the new ones are the last of the path, and empty. */
+	for (char *slash; st != OK && made > 0; made--) {
+		if (rmdir(copy))
+			made++; /* this one was never made: it is further up */
+		slash = strrchr(copy, '/');
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+	return st;
 }

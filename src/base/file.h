@@ -29,6 +29,14 @@ void file_abort(struct file *f);
 enum status file_write_whole(const char *path, const void *data, size_t size,
 			     struct error *err);
 
+/* Write all of it to an open file; path names it in messages. */
+enum status file_write_fd(int fd, const char *path, const void *data, size_t size,
+			  struct error *err);
+
+/* folder/name, if that is not too long. */
+enum status file_path(char path[PATH_MAX], const char *folder, const char *name,
+		      struct error *err);
+
 /* Read a file of at most limit bytes; *data is the caller's, with a '\0' behind it. */
 enum status file_read(const char *path, size_t limit, char **data, size_t *size,
 		      struct error *err);

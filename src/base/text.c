@@ -72,6 +72,36 @@ void text_addf(struct text *t, const char *fmt, ...)
 	t->len += (size_t)n;
 }
 
+/* How many continuation bytes follow a first byte, or -1. */
+static int continuation_bytes(unsigned char c)
+{
+	if (c < 0x80)
+		return 0;
+	if (c >= 0xc2 && c <= 0xdf)
+		return 1;
+	if ((c & 0xf0) == 0xe0)
+		return 2;
+	return c >= 0xf0 && c <= 0xf4 ? 3 : -1;
+}
+
+bool text_is_utf8(const char *s)
+{
+	while (*s) {
+		unsigned char first = (unsigned char)*s++, second = (unsigned char)*s;
+		int n = continuation_bytes(first);
+
+		/* Overlong forms, surrogates, and what lies beyond Unicode. */
+		if (n < 0 || (first == 0xe0 && second < 0xa0) ||
+		    (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+		    (first == 0xf4 && second > 0x8f))
+			return false;
+		for (; n > 0; n--, s++)
+			if (((unsigned char)*s & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
 static char fold(char c)
 {
 	return c == '_' ? '-' : c;

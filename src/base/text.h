@@ -21,6 +21,9 @@ void text_add(struct text *t, const char *s);
 void text_add_n(struct text *t, const char *s, size_t n);
 void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Is it valid UTF-8? JSON can hold nothing else. */
+bool text_is_utf8(const char *s);
+
 /* Equal option names: dashes and underscores are the same. */
 bool name_equal(const char *a, const char *b);
 

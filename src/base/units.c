@@ -62,7 +62,7 @@ bool units_parse_size(const char *text, uint64_t *bytes)
 	double value;
 
 	if (!parse_with_unit(text, sizes, ARRAY_SIZE(sizes), &value) || value < 0 ||
-	    value >= 0x1p63)
+	    value >= 0x1p63 || (value > 0 && value < 1))
 		return false;
 	*bytes = (uint64_t)value;
 	return true;
@@ -115,14 +115,4 @@ void units_format_size(uint64_t bytes, char *buf, size_t size)
 		i++;
 	}
 	snprintf(buf, size, i ? "%.1f %s" : "%.0f %s", value, names[i]);
-}
-
-void units_format_time(double ms, char *buf, size_t size)
-{
-	if (ms >= 1000)
-		snprintf(buf, size, "%.3g s", ms / 1000);
-	else if (ms >= 1)
-		snprintf(buf, size, "%.3g ms", ms);
-	else
-		snprintf(buf, size, "%.3g us", ms * 1000);
 }

@@ -19,7 +19,5 @@ bool units_parse_float(const char *text, double *out);
 
 /* 1.5 GiB, 96.0 KiB, 12 B. */
 void units_format_size(uint64_t bytes, char *buf, size_t size);
-/* 1.25 s, 12.3 ms, 45.6 us. */
-void units_format_time(double ms, char *buf, size_t size);
 
 #endif

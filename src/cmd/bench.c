@@ -1,12 +1,12 @@
 /* bench.c - kolm bench: how fast this machine is, and how near to that the kernels get. */
 #include "cmd/bench.h"
 #include "base/clock.h"
+#include "base/stats.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "config/option.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,17 +54,11 @@ static const struct option_table table = {
 
 enum { REPEATS_MIN = 5, REPEATS_MAX = 10000 };
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 struct timing bench_time(double seconds, void (*fn)(void *arg), void *arg)
 {
 	static double ms[REPEATS_MAX];
 	struct timing t = {0};
+	struct statistics stats;
 	double start;
 
 	fn(arg);
@@ -76,9 +70,9 @@ struct timing bench_time(double seconds, void (*fn)(void *arg), void *arg)
 		fn(arg);
 		ms[t.repeats++] = clock_ms() - at;
 	}
-	qsort(ms, (size_t)t.repeats, sizeof(*ms), ascending);
-	t.best_ms = ms[0];
-	t.median_ms = ms[t.repeats / 2];
+	stats = statistics_of(ms, t.repeats);
+	t.best_ms = stats.min;
+	t.median_ms = stats.median;
 	return t;
 }
 
@@ -271,6 +265,12 @@ enum status cmd_bench(int argc, char *const *argv, struct error *err)
 	if (!values.positionals) {
 		st = FAIL(err, ERR_USAGE, "kolm bench needs to know what to measure");
 		HINT(err, "choose one of peak, gemm, kernels");
+		goto out;
+	}
+	if (!b.rows && (options_source(&values, "out") != SOURCE_DEFAULT ||
+			options_source(&values, "in") != SOURCE_DEFAULT)) {
+		st = FAIL(err, ERR_USAGE, "--out and --in make a shape only with --rows");
+		HINT(err, "add --rows 64");
 		goto out;
 	}
 	if (b.as_json)

@@ -80,20 +80,23 @@ static void run_openblas(void *arg)
 			 g->dw, in);
 }
 
-static sgemm_fn *load_openblas(int threads)
-{
-	void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+struct openblas {
+	sgemm_fn *sgemm; /* NULL: not installed */
 	void (*set_threads)(int);
-	sgemm_fn *sgemm;
+};
+
+/* Its threads start now: load it before this thread is pinned, or they all inherit that. */
+static struct openblas load_openblas(void)
+{
+	struct openblas b = {0};
+	void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
-		return NULL;
+		return b;
 	/* dlsym gives an object pointer; POSIX has it hold a function's all the same. */
-	*(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
-	*(void **)&sgemm = dlsym(library, "cblas_sgemm");
-	if (set_threads)
-		set_threads(threads);
-	return sgemm;
+	*(void **)&b.set_threads = dlsym(library, "openblas_set_num_threads");
+	*(void **)&b.sgemm = dlsym(library, "cblas_sgemm");
+	return b;
 }
 
 struct row {
@@ -214,10 +217,13 @@ enum status bench_gemm(struct bench *b, struct error *err)
 	const struct shape *list = b->rows ? &asked : shapes;
 	int count = b->rows ? 1 : (int)ARRAY_SIZE(shapes);
 	struct gemm g = {.bench = b};
+	struct openblas openblas = load_openblas();
 	double peak;
 
 	TRY(bench_open(b, 1, err));
-	g.sgemm = load_openblas(device_threads(b->dev));
+	g.sgemm = openblas.sgemm;
+	if (openblas.set_threads)
+		openblas.set_threads(device_threads(b->dev));
 	peak = bench_fma_peak(b, 0);
 	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < count; i++) {

@@ -11,6 +11,7 @@ enum { COUNT = 32 << 20, COLUMNS = 1024 }; /* elements: far larger than any cach
 struct element {
 	struct device *dev;
 	float *a, *b, *c, *d;
+	int32_t labels[COUNT / COLUMNS]; /* all zero */
 };
 
 static struct update update_of(const struct element *e, enum optimizer kind)
@@ -102,6 +103,14 @@ static void run_mse(void *arg)
 		   (struct view){e->c, COLUMNS}, COUNT / COLUMNS, COLUMNS, 1e-6f);
 }
 
+static void run_cross_entropy(void *arg)
+{
+	struct element *e = arg;
+
+	device_cross_entropy(e->dev, (struct view){e->a, COLUMNS}, e->labels,
+			     (struct view){e->c, COLUMNS}, COUNT / COLUMNS, COLUMNS, 1e-6f);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void *);
@@ -114,6 +123,7 @@ static const struct {
 	{"scale+finite", run_scale, 8, TRAFFIC_IN_PLACE},
 	{"norm", run_norm, 4, TRAFFIC_READ},
 	{"mse", run_mse, 12, TRAFFIC_COPY},
+	{"cross-entropy", run_cross_entropy, 8, TRAFFIC_COPY},
 	{"fp32->fp16", run_to_f16, 6, TRAFFIC_COPY},
 	{"fp16->fp32", run_from_f16, 6, TRAFFIC_COPY},
 	{"fp32->bf16", run_to_bf16, 6, TRAFFIC_COPY},
@@ -153,7 +163,7 @@ static void put_row(struct bench *b, const char *name, double ms, double rate, d
 enum status bench_kernels(struct bench *b, struct error *err)
 {
 	enum status st;
-	struct element e = {0};
+	static struct element e; /* its labels are too many for the stack */
 	double memory[TRAFFIC_COUNT] = {0}, ms[ARRAY_SIZE(list)];
 
 	TRY(bench_open(b, 0, err));

@@ -1,6 +1,7 @@
 /* train.c - kolm train: read the options, build the run, loop over steps, write it down. */
 #include "cmd/cmd.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "base/util.h"
@@ -12,6 +13,7 @@
 #include "trace/metrics.h"
 #include "trace/run.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,6 +45,7 @@ static void catch_signals(void)
 	stop_signal = 0;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 }
 
 static enum status open_engine(struct training *t, struct error *err)
@@ -114,13 +117,14 @@ static void print_heading(const struct training *t)
 	log_info("run folder: %s", t->run.folder);
 }
 
-static void print_step(struct training *t, const struct step_metrics *s)
+static enum status print_step(struct training *t, const struct step_metrics *s,
+			      struct error *err)
 {
 	const struct config *c = &t->config;
 	double samples_per_s = c->batch / s->ms * 1e3;
 
 	if (c->quiet)
-		return;
+		return OK;
 	if (c->log_format == LOG_JSONL)
 		fputs(t->run.line.text.data, stdout);
 	else
@@ -129,7 +133,10 @@ static void print_step(struct training *t, const struct step_metrics *s)
 		       s->step, s->loss, s->grad_norm, s->ms, samples_per_s,
 		       samples_per_s * stack_flops(&t->engine->options.shape) * 1e-9,
 		       s->warmup ? "  (warm-up)" : "");
-	fflush(stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return FAIL(err, ERR_FAILED, "can't write to standard output: %s",
+			    strerror(errno));
+	return OK;
 }
 
 static enum status train_step(struct training *t, int step, struct error *err)
@@ -148,7 +155,7 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.grad_norm = result.grad_norm;
 	metrics_add(&t->metrics, &s);
 	TRY(run_write_step(&t->run, &s, t->config.batch, err));
-	print_step(t, &s);
+	TRY(print_step(t, &s, err));
 out:
 	return st;
 }
@@ -162,8 +169,7 @@ static void print_closing(const struct run_summary *s)
 		return;
 	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f samples/s, "
 		 "%.1f GFLOP/s",
-		 ms.median, ms.mean, ms.stdev, imax(n - s->config->warmup, 1),
-		 run_samples_per_s(s), run_gflops(s));
+		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
 	if (s->evaluation && !isnan(s->evaluation->accuracy))
 		log_info("held-out: %lld samples, loss %.6g, accuracy %.2f %%",
 			 (long long)s->evaluation->samples, s->evaluation->loss,
@@ -175,34 +181,49 @@ static void print_closing(const struct run_summary *s)
 		log_warn("the loss is not finite: try a smaller --lr or --clip-grad 1");
 }
 
+/* How a run ends that a signal has stopped. */
+static enum status stopped_by(int number, const struct training *t, struct error *err)
+{
+	static const struct {
+		int number;
+		enum status code;
+		const char *name;
+	} signals[] = {{SIGINT, ERR_INTERRUPTED, "Ctrl-C"},
+		       {SIGTERM, ERR_TERMINATED, "SIGTERM"},
+		       {SIGHUP, ERR_HANGUP, "SIGHUP"}};
+	size_t i = 0;
+
+	while (signals[i].number != number)
+		i++;
+	FAIL(err, signals[i].code, "stopped by %s after %d of %d steps", signals[i].name,
+	     t->metrics.count, t->config.steps);
+	return HINT(err, "what was measured is in %s", t->run.folder);
+}
+
 static enum status finish(struct training *t, struct error *err)
 {
 	enum status st;
+	int stopped = stop_signal; /* one that comes later finds everything done */
 	struct evaluation evaluation;
 	struct run_summary summary = {
 		.config = &t->config,
 		.metrics = &t->metrics,
 		.dev = t->dev,
 		.engine = t->engine,
-		.interrupted = stop_signal != 0,
+		.interrupted = stopped != 0,
 	};
 
-	if (t->dump.folder && !stop_signal)
+	if (t->dump.folder && !stopped)
 		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
 			     t->metrics.count, err));
-	if (t->data.held_out && !stop_signal) {
+	if (t->data.held_out && !stopped) {
 		evaluation = engine_evaluate(t->engine, &t->data);
 		summary.evaluation = &evaluation;
 	}
 	TRY(run_write_summary(&t->run, &summary, err));
 	print_closing(&summary);
-	if (stop_signal) {
-		st = FAIL(err, stop_signal == SIGINT ? ERR_INTERRUPTED : ERR_TERMINATED,
-			  "stopped by %s after %d of %d steps",
-			  stop_signal == SIGINT ? "Ctrl-C" : "SIGTERM", t->metrics.count,
-			  t->config.steps);
-		HINT(err, "what was measured is in %s", t->run.folder);
-	}
+	if (stopped)
+		st = stopped_by(stopped, t, err);
 out:
 	return st;
 }
@@ -227,12 +248,14 @@ enum status cmd_train(int argc, char *const *argv, struct error *err)
 		      c->holdout, err));
 	TRY(open_engine(t, err));
 	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
+	catch_signals();
+	if (*c->dump_check) /* refuse a bad name before anything is written */
+		TRY(file_make_folder(c->dump_check, err));
 	TRY(run_create(&t->run, c->run_dir, err));
 	TRY(run_write_config(&t->run, &c->values, argc, argv, err));
 	if (*c->dump_check)
 		TRY(dump_begin(&t->dump, c->dump_check, t->engine, c->steps, err));
 	print_heading(t);
-	catch_signals();
 	for (int step = 0; step < c->steps && !stop_signal; step++)
 		TRY(train_step(t, step, err));
 	TRY(finish(t, err));

@@ -95,7 +95,7 @@ static const struct option options[] = {
 	{"log-format", .group = "Output", CHOICE(log_format, log_formats), .initial = "text",
 	 .unsaved = true, .help = "one line per step, for people or for programs"},
 	{"quiet", .group = "Output", .type = OPTION_FLAG, AT(quiet), .initial = "false",
-	 .unsaved = true, .help = "print errors only"},
+	 .unsaved = true, .help = "print errors and warnings only"},
 	{"verbose", .group = "Output", .type = OPTION_FLAG, AT(verbose), .initial = "false",
 	 .unsaved = true, .help = "say more about the machine and the memory"},
 };
@@ -154,7 +154,7 @@ static enum status resolve_batch(struct config *c, struct error *err)
 	enum option_source s = options_source(&c->values, "micro-batch-size");
 	bool use_size = c->micro_batch_size > 0;
 
-	if (use_size && s == SOURCE_FILE && (batch > s || m > s))
+	if (use_size && s == SOURCE_FILE && m != SOURCE_DEFAULT && (batch > s || m > s))
 		use_size = false;
 	if (!use_size) {
 		if (c->batch % c->micro_batches)
@@ -172,7 +172,8 @@ static enum status resolve_batch(struct config *c, struct error *err)
 	if ((int64_t)c->micro_batches * c->micro_batch_size > ROWS_LIMIT)
 		return FAIL(err, ERR_USAGE, "%d micro-batches of %d samples exceed %d samples",
 			    c->micro_batches, c->micro_batch_size, ROWS_LIMIT);
-	if (batch != SOURCE_DEFAULT && c->batch != c->micro_batches * c->micro_batch_size) {
+	if (batch != SOURCE_DEFAULT && (batch >= m || batch >= s) &&
+	    c->batch != c->micro_batches * c->micro_batch_size) {
 		FAIL(err, ERR_USAGE,
 		     "--batch %d contradicts --micro-batches %d times --micro-batch-size %d",
 		     c->batch, c->micro_batches, c->micro_batch_size);
@@ -189,8 +190,10 @@ static enum status validate(struct config *c, struct error *err)
 
 	TRY(resolve_batch(c, err));
 	if (c->warmup >= c->steps) {
-		/* A short run with the default warm-up keeps at least one measured step. */
-		if (options_source(&c->values, "warmup") != SOURCE_DEFAULT) {
+		enum option_source warmup = options_source(&c->values, "warmup");
+
+		/* A warm-up that was not asked for gives way to a short run. */
+		if (warmup != SOURCE_DEFAULT && warmup >= options_source(&c->values, "steps")) {
 			FAIL(err, ERR_USAGE, "--warmup %d leaves none of --steps %d to measure",
 			     c->warmup, c->steps);
 			return HINT(err, "use --warmup %d or less", c->steps - 1);

@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-enum { CHECK_STEPS_MAX = 20 }; /* --dump-check keeps every batch in memory and on disk */
+enum { CHECK_STEPS_MAX = 20 }; /* --dump-check writes every batch to disk */
 
 enum config_pin { PIN_AUTO, PIN_NONE };
 enum config_log_format { LOG_TEXT, LOG_JSONL };

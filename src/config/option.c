@@ -33,7 +33,7 @@ enum option_source options_source(const struct option_values *v, const char *nam
 }
 
 static enum status unknown(const struct option_table *table, const char *name,
-			   const char *where, struct error *err)
+			   struct error *err)
 {
 	const char *names[2 * OPTION_MAX + 1];
 	const char *nearest;
@@ -46,7 +46,7 @@ static enum status unknown(const struct option_table *table, const char *name,
 	}
 	names[n++] = "help";
 	nearest = name_nearest(name, names, n);
-	FAIL(err, ERR_USAGE, "%sunknown option '%.64s'", where, name);
+	FAIL(err, ERR_USAGE, "unknown option '%.64s'", name);
 	if (nearest)
 		return HINT(err, "did you mean --%s?", nearest);
 	return HINT(err, "'kolm %s --help' lists the options", table->command);
@@ -133,6 +133,10 @@ static enum status set_value(const struct option *o, const char *text, void *at,
 	case OPTION_CHOICE:
 		return set_choice(o, text, at, err);
 	case OPTION_STRING:
+		if (!text_is_utf8(text)) {
+			FAIL(err, ERR_USAGE, "--%s: the value is not valid UTF-8", o->name);
+			return HINT(err, "config.json could not hold it; rename the file");
+		}
 		if (strlen(text) >= o->capacity)
 			return FAIL(err, ERR_USAGE, "--%s: %zu characters are too long",
 				    o->name, strlen(text));
@@ -155,7 +159,7 @@ enum status options_set(struct option_values *v, const char *name, const char *t
 	size_t i;
 
 	if (!o)
-		return unknown(v->table, name, "", err);
+		return unknown(v->table, name, err);
 	i = (size_t)(o - v->table->options);
 	if (source < v->source[i]) {
 		/* Hidden by a higher source, but still checked. */
@@ -204,12 +208,13 @@ static enum status parse_one(struct option_values *v, int argc, char *const *arg
 	}
 	o = options_find(v->table, name);
 	if (!o)
-		return unknown(v->table, name, "", err);
-	if (equals)
+		return unknown(v->table, name, err);
+	if (equals && (equals[1] || o->type != OPTION_STRING))
 		return options_set(v, name, equals + 1, SOURCE_COMMAND_LINE, err);
-	if (o->type == OPTION_FLAG)
+	if (!equals && o->type == OPTION_FLAG)
 		return options_set(v, name, "true", SOURCE_COMMAND_LINE, err);
-	if (*i + 1 >= argc) {
+	/* "--run-dir --quiet" is a forgotten value, not a folder of that name. */
+	if (equals || *i + 1 >= argc || !argv[*i + 1][0] || !strncmp(argv[*i + 1], "--", 2)) {
 		FAIL(err, ERR_USAGE, "--%s needs a value", o->name);
 		return HINT(err, "--%s %s: %s", o->name, o->meta ? o->meta : "", o->help);
 	}

@@ -39,28 +39,23 @@ static enum status read_members(struct option_values *v, json_t *root, const cha
 	json_object_foreach(root, name, value)
 	{
 		const struct option *o = options_find(v->table, name);
+		struct error inner;
 		char text[8192];
 
-		if (!o) {
-			/* options_set knows the nearest name. */
-			struct error inner;
-
-			options_set(v, name, "", SOURCE_FILE, &inner);
-			FAIL(err, ERR_USAGE, "%s: %s", where, inner.msg);
-			return HINT(err, "%s", inner.hint);
-		}
-		if (o->unsaved) {
+		if (o && o->unsaved) {
 			FAIL(err, ERR_USAGE, "%s: --%s can't be set in a file", where, o->name);
 			return HINT(err, "give it on the command line");
 		}
 		if (!value_text(value, text, sizeof(text))) {
-			FAIL(err, ERR_USAGE, "%s: the value of '%s' can't be read", where,
-			     o->name);
+			FAIL(err, ERR_USAGE, "%s: the value of '%.64s' can't be read", where,
+			     name);
 			return HINT(err, "use a number, a string, true or false");
 		}
-		st = options_set(v, name, text, SOURCE_FILE, err);
-		if (st != OK)
-			return st;
+		st = options_set(v, name, text, SOURCE_FILE, &inner);
+		if (st != OK) {
+			FAIL(err, st, "%s: %.400s", where, inner.msg);
+			return HINT(err, "%s", inner.hint);
+		}
 	}
 	return st;
 }

@@ -13,9 +13,10 @@ struct cursor {
 	char separator;
 };
 
+/* Only spaces; a line of separators is a sample with its cells missing. */
 static bool is_blank(const char *p, const char *end)
 {
-	while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+	while (p < end && (*p == ' ' || *p == '\r'))
 		p++;
 	return p == end;
 }
@@ -36,11 +37,12 @@ static bool next_line(struct cursor *c, const char **begin, const char **end)
 	return false;
 }
 
+/* Stops counting when there are more than anybody may have. */
 static int count_columns(const char *p, const char *end, char separator)
 {
 	int n = 1;
 
-	for (; p < end; p++)
+	for (; p < end && n <= TABLE_FEATURES_MAX; p++)
 		n += *p == separator;
 	return n;
 }
@@ -184,12 +186,21 @@ enum status table_parse_csv(struct table *t, const char *bytes, size_t size, con
 	int columns;
 
 	*t = (struct table){0};
-	if (memchr(bytes, '\0', size))
-		return FAIL(err, ERR_USAGE, "%s is not text: it contains a zero byte", where);
-	if (!next_line(&c, &begin, &end))
-		return FAIL(err, ERR_USAGE, "%s is empty", where);
+	if (memchr(bytes, '\0', size)) {
+		FAIL(err, ERR_USAGE, "%s is not text: it contains a zero byte", where);
+		return HINT(err, "give a file of numbers separated by commas");
+	}
+	if (size >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3))
+		c.at += 3; /* the mark that some editors put in front of UTF-8 */
+	if (!next_line(&c, &begin, &end)) {
+		FAIL(err, ERR_USAGE, "%s is empty", where);
+		return HINT(err, "it needs at least one sample");
+	}
 	c.separator = guess_separator(begin, end);
 	columns = count_columns(begin, end, c.separator);
+	if (columns > TABLE_FEATURES_MAX)
+		return FAIL(err, ERR_USAGE, "%s has more than %d columns", where,
+			    TABLE_FEATURES_MAX);
 	if (columns < 2) {
 		FAIL(err, ERR_USAGE, "%s line %lld has one column", where, (long long)c.line);
 		return HINT(err, "a sample is its features and then its label or target");
@@ -200,8 +211,10 @@ enum status table_parse_csv(struct table *t, const char *bytes, size_t size, con
 	}
 	for (count = c; next_line(&count, &begin, &end);)
 		lines++;
-	if (!lines)
-		return FAIL(err, ERR_USAGE, "%s has a heading but no samples", where);
+	if (!lines) {
+		FAIL(err, ERR_USAGE, "%s has a heading but no samples", where);
+		return HINT(err, "add a line of numbers");
+	}
 	t->features = columns - 1;
 	row = calloc((size_t)columns, sizeof(*row));
 	if (!row) {

@@ -3,10 +3,11 @@
 #include "base/file.h"
 #include "base/util.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { IDX_UNSIGNED_BYTE = 0x08, IDX_FEATURES_MAX = 1 << 20 };
+enum { IDX_UNSIGNED_BYTE = 0x08 };
 
 struct idx {
 	int64_t count;	  /* the first size */
@@ -25,9 +26,11 @@ static enum status parse(struct idx *x, const void *bytes, size_t size, const ch
 		FAIL(err, ERR_USAGE, "%s is compressed", where);
 		return HINT(err, "run gunzip on it first");
 	}
-	if (size < 4 || p[0] || p[1])
-		return FAIL(err, ERR_USAGE,
-			    "%s is not an IDX file: it must begin with two zero bytes", where);
+	if (size < 4 || p[0] || p[1]) {
+		FAIL(err, ERR_USAGE, "%s is not an IDX file: it must begin with two zero bytes",
+		     where);
+		return HINT(err, "give the images and the labels in MNIST's format");
+	}
 	if (p[2] != IDX_UNSIGNED_BYTE) {
 		FAIL(err, ERR_USAGE, "%s holds elements of type 0x%02x", where, p[2]);
 		return HINT(err, "only unsigned bytes (0x08) are read");
@@ -64,6 +67,7 @@ static enum status fill(struct table *t, const struct idx *images, const struct 
 {
 	int64_t n = images->count * images->features;
 
+	assert(n > 0 && labels->count > 0); /* parse refuses empty dimensions */
 	t->values = calloc((size_t)n, sizeof(float));
 	t->labels = calloc((size_t)labels->count, sizeof(*t->labels));
 	if (!t->values || !t->labels)
@@ -93,7 +97,7 @@ enum status table_parse_idx(struct table *t, const void *images, size_t images_s
 	TRY(parse(&x, images, images_size, name, err));
 	snprintf(name, sizeof(name), "%s (labels)", where);
 	TRY(parse(&y, labels, labels_size, name, err));
-	if (x.features > IDX_FEATURES_MAX) {
+	if (x.features > TABLE_FEATURES_MAX) {
 		st = FAIL(err, ERR_USAGE, "%s: images of %lld bytes are too large", where,
 			  (long long)x.features);
 		goto out;
@@ -105,6 +109,10 @@ enum status table_parse_idx(struct table *t, const void *images, size_t images_s
 		goto out;
 	}
 	TRY(fill(t, &x, &y, err));
+	if (t->classes < 2) {
+		st = FAIL(err, ERR_USAGE, "%s: every label is 0", where);
+		HINT(err, "classification needs at least two classes");
+	}
 out:
 	if (st != OK)
 		table_release(t);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TABLE_CLASSES_MAX = 1000 };
+enum { TABLE_CLASSES_MAX = 1000, TABLE_FEATURES_MAX = 1 << 20 };
 
 struct table {
 	int64_t samples;

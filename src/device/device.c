@@ -23,9 +23,9 @@ enum status device_open(struct device **out, const char *spec, const struct devi
 	enum status st;
 	struct device *dev;
 
-	if (strcmp(spec, "cpu")) {
+	if (strcmp(spec, device_cpu.name)) {
 		FAIL(err, ERR_USAGE, "unknown device '%s'", spec);
-		return HINT(err, "this build has: cpu");
+		return HINT(err, "this build has: %s", device_cpu.name);
 	}
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
@@ -101,7 +101,7 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     "use here%s%s",
 		     what, memory_kind_name(kind), need, have, at ? ": " : "", line);
 	}
-	return HINT(err, "try a smaller --micro-batch-size, --dim or --depth%s",
+	return HINT(err, "use a smaller micro-batch or smaller layers%s",
 		    a->limit ? ", or a larger --device-memory" : "");
 }
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { LINE_FLOATS = 16 }; /* of a cache line: what buffers are aligned and padded to */
+
 /* A matrix of floats in row order, possibly a window of a larger one. */
 struct view {
 	float *data;

@@ -6,15 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-static enum status path_in(char *path, size_t size, const char *folder, const char *name,
-			   struct error *err)
-{
-	if (snprintf(path, size, "%s/%s", folder, name) >= (int)size)
-		return FAIL(err, ERR_USAGE, "the path %.60s.../%s is too long", folder, name);
-	return OK;
-}
+#include <unistd.h>
 
 static enum status write_layer(struct dump *d, struct engine *e, const struct layer *l,
 			       struct file *f, struct error *err)
@@ -53,7 +45,7 @@ static enum status write_weights(struct dump *d, struct engine *e, const char *n
 		snprintf(w->name, sizeof(w->name), "layers.%d.weight", i);
 		snprintf(b->name, sizeof(b->name), "layers.%d.bias", i);
 	}
-	TRY(path_in(path, sizeof(path), d->folder, name, err));
+	TRY(file_path(path, d->folder, name, err));
 	TRY(safetensors_begin(&f, path, entries, 2 * (size_t)depth, err));
 	for (int i = 0; i < depth; i++)
 		TRY(write_layer(d, e, &e->stack.layers[i], &f, err));
@@ -62,11 +54,6 @@ out:
 	file_abort(&f);
 	free(entries);
 	return st;
-}
-
-static int rows_of(const struct engine *e)
-{
-	return e->options.micro_batches * e->options.shape.rows;
 }
 
 static enum status begin_batches(struct dump *d, const struct engine *e, int steps,
@@ -79,12 +66,14 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 	for (int i = 0; i < steps; i++) {
 		struct safetensors_entry *x = &entries[2 * i], *y = x + 1;
 
-		*x = (struct safetensors_entry){.dtype = DTYPE_F32,
-						.dims = 2,
-						.shape = {rows_of(e), e->options.shape.in}};
-		*y = (struct safetensors_entry){.dtype = DTYPE_F32,
-						.dims = 2,
-						.shape = {rows_of(e), e->options.shape.out}};
+		*x = (struct safetensors_entry){
+			.dtype = DTYPE_F32,
+			.dims = 2,
+			.shape = {engine_batch_rows(e), e->options.shape.in}};
+		*y = (struct safetensors_entry){
+			.dtype = DTYPE_F32,
+			.dims = 2,
+			.shape = {engine_batch_rows(e), e->options.shape.out}};
 		if (e->options.labelled) {
 			y->dtype = DTYPE_I32;
 			y->dims = 1;
@@ -92,8 +81,24 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 		snprintf(x->name, sizeof(x->name), "x.%d", i);
 		snprintf(y->name, sizeof(y->name), "y.%d", i);
 	}
-	TRY(path_in(path, sizeof(path), d->folder, "batches.safetensors", err));
+	TRY(file_path(path, d->folder, "batches.safetensors", err));
 	TRY(safetensors_begin(&d->batches, path, entries, 2 * (size_t)steps, err));
+out:
+	return st;
+}
+
+/* Files of an earlier run must not be taken for this one's. */
+static enum status remove_old(const char *folder, struct error *err)
+{
+	static const char *const names[] = {"initial.safetensors", "batches.safetensors",
+					    "final.safetensors", "check.json"};
+	char path[PATH_MAX];
+	enum status st = OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		TRY(file_path(path, folder, names[i], err));
+		unlink(path);
+	}
 out:
 	return st;
 }
@@ -109,6 +114,7 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 	if (!d->row)
 		return FAIL(err, ERR_MEMORY, "no memory for a row of %d", widest);
 	TRY(file_make_folder(folder, err));
+	TRY(remove_old(folder, err));
 	TRY(write_weights(d, e, "initial.safetensors", err));
 	TRY(begin_batches(d, e, steps, err));
 out:
@@ -133,13 +139,14 @@ enum status dump_batch(struct dump *d, const struct engine *e, struct error *err
 {
 	enum status st;
 
-	TRY(write_view(&d->batches, e->batch.x, rows_of(e), e->options.shape.in, err));
+	TRY(write_view(&d->batches, e->batch.x, engine_batch_rows(e), e->options.shape.in,
+		       err));
 	if (e->options.labelled)
 		TRY(file_write(&d->batches, e->batch.labels,
-			       (size_t)rows_of(e) * sizeof(*e->batch.labels), err));
+			       (size_t)engine_batch_rows(e) * sizeof(*e->batch.labels), err));
 	else
-		TRY(write_view(&d->batches, e->batch.target, rows_of(e), e->options.shape.out,
-			       err));
+		TRY(write_view(&d->batches, e->batch.target, engine_batch_rows(e),
+			       e->options.shape.out, err));
 out:
 	return st;
 }
@@ -163,7 +170,7 @@ static enum status write_check(const struct dump *d, const struct engine *e,
 		json_put_double(&j, NULL, losses[i]);
 	json_end_array(&j);
 	json_end_object(&j);
-	TRY(path_in(path, sizeof(path), d->folder, "check.json", err));
+	TRY(file_path(path, d->folder, "check.json", err));
 	TRY(json_write_file(&j, path, err));
 out:
 	json_release(&j);

@@ -5,20 +5,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LINE = 16 };
-
-static int batch_rows(const struct engine_options *o)
+int engine_batch_rows(const struct engine *e)
 {
-	return o->micro_batches * o->shape.rows;
+	return e->options.micro_batches * e->options.shape.rows;
 }
 
 /* Inputs, then targets or labels, in one piece. */
 static enum status allocate_batch(struct engine *e, struct error *err)
 {
 	const struct stack_shape *shape = &e->options.shape;
-	size_t rows = (size_t)batch_rows(&e->options);
-	size_t x = (size_t)round_up(shape->in, LINE);
-	size_t y = e->options.labelled ? 0 : (size_t)round_up(shape->out, LINE);
+	size_t rows = (size_t)engine_batch_rows(e);
+	size_t x = (size_t)round_up(shape->in, LINE_FLOATS);
+	size_t y = e->options.labelled ? 0 : (size_t)round_up(shape->out, LINE_FLOATS);
 	size_t labels = e->options.labelled ? rows : 0;
 	enum status st;
 
@@ -96,7 +94,7 @@ struct step_result engine_step(struct engine *e)
 	int rows = e->options.shape.rows;
 
 	for (int m = 0; m < e->options.micro_batches; m++) {
-		result.loss += loss_of(e, m * rows, rows, batch_rows(&e->options));
+		result.loss += loss_of(e, m * rows, rows, engine_batch_rows(e));
 		stack_backward(&e->stack, rows, m > 0);
 	}
 	result.grad_norm = optim_step(&e->optim, e->stack.param, e->stack.grad);

@@ -43,6 +43,9 @@ enum status engine_create(struct engine **out, struct device *dev,
 			  const struct engine_options *options, struct error *err);
 void engine_free(struct engine *e);
 
+/* Samples of a step. */
+int engine_batch_rows(const struct engine *e);
+
 /* One optimizer step on engine->batch. */
 struct step_result engine_step(struct engine *e);
 

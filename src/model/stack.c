@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LINE = 16, INIT_ROWS = 16 }; /* floats of a cache line; rows initialised at once */
+enum { INIT_ROWS = 16 }; /* rows initialised at once */
 
 static int layer_in(const struct stack_shape *shape, int i)
 {
@@ -48,36 +48,38 @@ static void place_layers(struct stack *s)
 		l->out = layer_out(&s->shape, i);
 		l->weight = s->size;
 		s->size += (size_t)round_up((int64_t)device_matrix_size(s->dev, l->out, l->in),
-					    LINE);
+					    LINE_FLOATS);
 		l->bias = s->size;
-		s->size += (size_t)round_up(l->out, LINE);
+		s->size += (size_t)round_up(l->out, LINE_FLOATS);
 	}
 }
 
-static struct view take(float **at, int rows, int columns)
+/* The next (rows, columns) of a piece of memory; base is NULL while sizes are added up. */
+static struct view take(float *base, size_t *at, int rows, int columns)
 {
-	struct view v = {*at, (size_t)round_up(columns, LINE)};
+	struct view v = {base ? base + *at : NULL, (size_t)round_up(columns, LINE_FLOATS)};
 
 	*at += (size_t)rows * v.stride;
 	return v;
 }
 
-/* Activations: outputs of every layer, values before gelu, and two gradients. */
+/* Activations: outputs of every layer, values before gelu, and two gradients. Returns
+   how many elements they take. */
 static size_t place_activations(struct stack *s, float *base)
 {
 	const struct stack_shape *shape = &s->shape;
 	int widest = imax(shape->dim, shape->out);
-	float *at = base;
+	size_t at = 0;
 
 	for (int i = 0; i < shape->depth; i++) {
-		s->input[i + 1] = take(&at, shape->rows, layer_out(shape, i));
+		s->input[i + 1] = take(base, &at, shape->rows, layer_out(shape, i));
 		s->before[i] = (struct view){0};
 		if (shape->act == ACT_GELU && i < shape->depth - 1)
-			s->before[i] = take(&at, shape->rows, layer_out(shape, i));
+			s->before[i] = take(base, &at, shape->rows, layer_out(shape, i));
 	}
 	for (int i = 0; i < 2; i++)
-		s->flow[i] = take(&at, shape->rows, widest);
-	return (size_t)(at - base);
+		s->flow[i] = take(base, &at, shape->rows, widest);
+	return at;
 }
 
 struct init_job {
@@ -87,7 +89,7 @@ struct init_job {
 	int widest;
 };
 
-/* He's bound before a rectifier, Glorot's otherwise: the signal keeps its size. */
+/* He's bound before a rectifier, LeCun's otherwise: the signal keeps its size. */
 static float weight_bound(const struct stack *s, int i)
 {
 	bool rectified = i < s->shape.depth - 1 && s->shape.act != ACT_NONE;

@@ -46,7 +46,8 @@ double optim_step(struct optim *o, float *param, const float *grad)
 	u.correction2 = (float)(1 - pow(u.beta2, (double)o->steps));
 	if (o->clip > 0) {
 		norm = sqrt(device_sum_squares(o->dev, grad, o->size));
-		u.grad_scale = (float)fmin(1, o->clip / (norm + 1e-6));
+		/* Not fmin: a norm that is NaN must show in the parameters. */
+		u.grad_scale = norm + 1e-6 <= o->clip ? 1 : (float)(o->clip / (norm + 1e-6));
 		device_update(o->dev, &u, o->size);
 		return norm;
 	}

@@ -1,9 +1,7 @@
 /* metrics.c - see metrics.h */
 #include "trace/metrics.h"
-#include "base/util.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,30 +34,10 @@ void metrics_add(struct metrics *m, const struct step_metrics *s)
 	m->ms[m->count++] = s->ms;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 struct statistics metrics_step_ms(const struct metrics *m)
 {
 	int first = m->count > m->warmup ? m->warmup : 0, n = m->count - first;
-	double *v = m->sorted;
-	struct statistics s = {0};
 
-	if (!n)
-		return s;
-	memcpy(v, m->ms + first, (size_t)n * sizeof(*v));
-	qsort(v, (size_t)n, sizeof(*v), ascending);
-	s.min = v[0];
-	s.max = v[n - 1];
-	s.median = (v[(n - 1) / 2] + v[n / 2]) / 2;
-	for (int i = 0; i < n; i++)
-		s.mean += v[i] / n;
-	for (int i = 0; i < n; i++)
-		s.stdev += (v[i] - s.mean) * (v[i] - s.mean);
-	s.stdev = n > 1 ? sqrt(s.stdev / (n - 1)) : 0;
-	return s;
+	memcpy(m->sorted, m->ms + first, (size_t)n * sizeof(*m->ms));
+	return statistics_of(m->sorted, n);
 }

@@ -3,6 +3,7 @@
 #define KOLM_TRACE_METRICS_H
 
 #include "base/error.h"
+#include "base/stats.h"
 
 #include <stdbool.h>
 
@@ -18,10 +19,6 @@ struct metrics {
 	double *losses; /* of every step */
 	double *ms;	/* of every step */
 	double *sorted; /* working memory of the statistics */
-};
-
-struct statistics {
-	double median, mean, stdev, min, max;
 };
 
 enum status metrics_init(struct metrics *m, int steps, int warmup, struct error *err);

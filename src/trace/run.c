@@ -11,14 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum status path_of(const struct run *r, const char *name, char path[PATH_MAX],
-			   struct error *err)
-{
-	if (snprintf(path, PATH_MAX, "%s/%s", r->folder, name) >= PATH_MAX)
-		return FAIL(err, ERR_USAGE, "the path of the run folder is too long");
-	return OK;
-}
-
 enum status run_create(struct run *r, const char *folder, struct error *err)
 {
 	enum status st;
@@ -33,9 +25,9 @@ enum status run_create(struct run *r, const char *folder, struct error *err)
 		snprintf(r->folder, sizeof(r->folder), "runs/%s-%d", stamp, (int)getpid());
 	TRY(file_make_folder(r->folder, err));
 	/* A summary of an earlier run must not be taken for this one's. */
-	TRY(path_of(r, "summary.json", path, err));
+	TRY(file_path(path, r->folder, "summary.json", err));
 	unlink(path);
-	TRY(path_of(r, "metrics.jsonl", path, err));
+	TRY(file_path(path, r->folder, "metrics.jsonl", err));
 	r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
 	if (r->fd < 0) {
 		st = FAIL(err, ERR_USAGE, "can't write %s: %s", path, strerror(errno));
@@ -95,9 +87,9 @@ enum status run_write_config(const struct run *r, const struct option_values *op
 		add_quoted(&command, argv[i]);
 	}
 	text_add(&command, "\n");
-	TRY(path_of(r, "config.json", path, err));
+	TRY(file_path(path, r->folder, "config.json", err));
 	TRY(json_write_file(&j, path, err));
-	TRY(path_of(r, "command.txt", path, err));
+	TRY(file_path(path, r->folder, "command.txt", err));
 	TRY(file_write_whole(path, command.data, command.len, err));
 out:
 	text_release(&command);
@@ -124,26 +116,18 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 			   struct error *err)
 {
 	const char *line = run_step_json(&r->line, s, batch);
-	size_t size = strlen(line), done = 0;
 	off_t start = lseek(r->fd, 0, SEEK_END);
+	char path[PATH_MAX];
+	enum status st;
 
-	while (done < size) {
-		ssize_t n = write(r->fd, line + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			FAIL(err, ERR_FAILED, "can't write %s/metrics.jsonl: %s", r->folder,
-			     strerror(errno));
-			/* Half a line would make the whole file unreadable. */
-			if (start >= 0 && done)
-				(void)!ftruncate(r->fd, start);
-			return HINT(err,
-				    "free some space, or choose another place with --run-dir");
-		}
-		done += (size_t)n;
-	}
+	TRY(file_path(path, r->folder, "metrics.jsonl", err));
+	TRY(file_write_fd(r->fd, path, line, strlen(line), err));
 	return OK;
+out:
+	/* Half a line would make the whole file unreadable. */
+	if (start >= 0)
+		(void)!ftruncate(r->fd, start);
+	return st;
 }
 
 double run_samples_per_s(const struct run_summary *s)
@@ -252,7 +236,7 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 	put_evaluation(&j, s->evaluation);
 	put_rank(&j, s);
 	json_end_object(&j);
-	TRY(path_of(r, "summary.json", path, err));
+	TRY(file_path(path, r->folder, "summary.json", err));
 	TRY(json_write_file(&j, path, err));
 out:
 	json_release(&j);

@@ -39,6 +39,12 @@ if [ "$(id -u)" != 0 ]; then
 else
 	refused "can't create the folder /proc/kolm" --dim 4 --run-dir /proc/kolm/run
 fi
+mkfifo pipe
+refused "not a regular file" --data csv:pipe
+refused "can't create the folder /proc/kolm" --dim 4 --run-dir run --dump-check /proc/kolm --steps 2
+refused "not a folder|Not a directory" --dim 4 --run-dir new/../nan.csv/x
+[ ! -e run ] && [ ! -e new ] || fail "a refused command left a folder behind"
+expect_error 2 "make a shape only with --rows" "$KOLM" bench gemm --out 512
 [ ! -e runs ] || fail "a refused command left runs/ behind: $(ls runs)"
 "$KOLM" train --help | grep -q "Examples:" || fail "--help has no examples"
 "$KOLM" --version | grep -q "^kolm [0-9]" || fail "--version"

@@ -90,6 +90,10 @@ static void errors_name_values_and_what_would_fit(void **state)
 		{"--device-memory lots", "lots", "default unlimited"},
 		{"--quiet --verbose", "--quiet", "leave one"},
 		{"--steps", "--steps needs a value", "optimizer steps"},
+		{"--run-dir --quiet", "--run-dir needs a value", "DIR"},
+		{"--dump-check=", "--dump-check needs a value", "DIR"},
+		{"--data csv:\xff", "not valid UTF-8", "rename"},
+		{"--device-memory 0.9B", "0.9B", "default unlimited"},
 		{"stray", "stray", "two dashes"},
 		{"--config /nonexistent.json", "/nonexistent.json", "check the name"},
 	};
@@ -152,6 +156,17 @@ static void the_command_line_beats_the_file(void **state)
 					"--micro-batches 2"),
 			 OK);
 	assert_int_equal(config.micro_batch_size, 32);
+	/* Two on the command line give the third, whatever the file says of it. */
+	assert_int_equal(read_with_file("{\"batch\": 64, \"micro_batches\": 4, "
+					"\"micro_batch_size\": 16}",
+					"--micro-batches 2 --micro-batch-size 16"),
+			 OK);
+	assert_int_equal(config.batch, 32);
+	assert_int_equal(
+		read_with_file("{\"batch\": 64, \"micro_batch_size\": 16}", "--batch 128"), OK);
+	assert_int_equal(config.micro_batches, 8);
+	assert_int_equal(read_with_file("{\"steps\": 35, \"warmup\": 5}", "--steps 4"), OK);
+	assert_int_equal(config.warmup, 3);
 }
 
 static void bad_files_are_refused(void **state)
@@ -188,7 +203,7 @@ static void written_options_read_back_the_same(void **state)
 		"",
 		"--dim 77 --depth 3 --activation gelu --batch 96 --micro-batches 3",
 		"--optimizer adamw --lr 0.00123 --beta2 0.95 --clip-grad 0.3 --seed "
-		"123456789012",
+		"12345678901",
 		"--device-memory 2GiB --threads 3 --holdout 0.25 --data csv:x.csv",
 	};
 	(void)state;

@@ -22,6 +22,9 @@ static void csv_finds_headings_separators_and_labels(void **state)
 		{"1;2;0.5\r\n3;4;1\r\n\r\n", 2, 2, 0},
 		{"1\t-2e3\t7\n", 1, 2, 8},
 		{"\n\n 1 , 2 , -1 \n", 1, 2, 0},
+		{"\xef\xbb\xbf"
+		 "1,2,0\n3,4,1\n",
+		 2, 2, 2},
 		{"1,0\n2,0\n", 2, 1, 0}, /* one class alone is no classification */
 	};
 	(void)state;
@@ -53,6 +56,7 @@ static void csv_errors_say_where(void **state)
 		{"1,2\n3,\n", "line 2, column 2: '' is not a number"},
 		{"1,0x10\n", "column 2: '0x10'"},
 		{"1,1e99\n", "not finite"},
+		{"1\t2\t3\n\t\t\n", "line 2, column 1: '' is not a number"},
 	};
 	(void)state;
 

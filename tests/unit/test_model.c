@@ -291,6 +291,65 @@ static void memory_is_accounted_and_limited(void **state)
 	device_close(dev);
 }
 
+/* Cut over threads, odd sizes included, a device does what one kernel call does. */
+static void devices_cast_and_scale_like_the_kernels(void **state)
+{
+	enum { N = 70001 };
+	static float x[N], y[N], back[N];
+	static uint16_t half[N], want[N];
+	struct random r = random_start("device casts");
+	(void)state;
+
+	random_fill(&r, x, N);
+	for (int threads = 1; threads <= 4; threads++) {
+		struct device *dev = open_device(threads, 0);
+
+		assert_int_equal(device_reserve(dev, 1, 1, &err), OK);
+		for (int n = N - 3; n <= N; n++) {
+			memset(half, 0xff, sizeof(half));
+			device_cast(dev, x, DTYPE_F32, half, DTYPE_F16, (size_t)n);
+			kernels_reference.f32_to_f16(x, want, N);
+			assert_memory_equal(half, want, (size_t)n * 2);
+			assert_true(n == N || half[n] == 0xffff);
+			device_cast(dev, half, DTYPE_F16, back, DTYPE_F32, (size_t)n);
+			for (int i = 0; i < n; i++)
+				assert_true(fabsf(back[i] - x[i]) < 1e-3f);
+			device_cast(dev, x, DTYPE_F32, half, DTYPE_BF16, (size_t)n);
+			kernels_reference.f32_to_bf16(x, want, N);
+			assert_memory_equal(half, want, (size_t)n * 2);
+		}
+		memcpy(y, x, sizeof(x));
+		assert_true(device_scale_check(dev, y, N, 0.5f));
+		assert_true(y[N - 1] == x[N - 1] * 0.5f);
+		y[random_int(&r, 0, N - 1)] = NAN;
+		assert_false(device_scale_check(dev, y, N, 1));
+		device_close(dev);
+	}
+}
+
+/* A NaN inside the stack must show in the loss, not vanish behind a rectifier. */
+static void nan_is_not_swallowed(void **state)
+{
+	(void)state;
+	for (const struct kernels *const *k = kernels_available(); *k; k++) {
+		struct engine_options o = options_of(20, 20, 20, 3, 4);
+		struct device *dev;
+		struct engine *e;
+
+		setenv("KOLM_CPU", (*k)->name, 1);
+		dev = open_device(1, 0);
+		o.shape.act = ACT_RELU;
+		o.clip = 1;
+		assert_int_equal(engine_create(&e, dev, &o, &err), OK);
+		fill_batch(e, 1);
+		e->batch.x.data[3] = NAN;
+		assert_true(isnan(engine_step(e).loss));
+		engine_free(e);
+		device_close(dev);
+		unsetenv("KOLM_CPU");
+	}
+}
+
 static void evaluation_counts_what_is_right(void **state)
 {
 	struct engine_options o = options_of(2, 4, 3, 1, 4);
@@ -339,6 +398,8 @@ int main(void)
 		cmocka_unit_test(threads_do_not_change_a_bit),
 		cmocka_unit_test(micro_batches_change_only_rounding),
 		cmocka_unit_test(memory_is_accounted_and_limited),
+		cmocka_unit_test(devices_cast_and_scale_like_the_kernels),
+		cmocka_unit_test(nan_is_not_swallowed),
 		cmocka_unit_test(evaluation_counts_what_is_right),
 	};
 

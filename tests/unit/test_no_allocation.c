@@ -78,7 +78,8 @@ static void check_run(const char *what, const char **argv, int argc)
 	struct error err = {0};
 	enum status st;
 
-	steps = allocations = 0;
+	steps = 0;
+	allocations = 0;
 	stdout = fopencookie(NULL, "w", functions);
 	st = cmd_train(argc, (char *const *)argv, &err);
 	fclose(stdout);

@@ -6,6 +6,7 @@
 #include "device/cpu/layout.h"
 #include "device/cpu/topology.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +77,8 @@ static size_t mapped_size(uint64_t bytes)
 }
 
 /*
- * Straight from the kernel: zeroed, in huge pages where it is large, and touched now
- * so that no step takes a page fault and a lack of memory shows here.
+ * Straight from the kernel: zeroed, and where it is large in huge pages and touched now,
+ * so that a lack of memory shows here and not in the middle of a step.
  */
 static void *cpu_map(struct device *dev, uint64_t bytes)
 {
@@ -100,7 +101,11 @@ static void *cpu_map(struct device *dev, uint64_t bytes)
 		munmap(aligned + size, (size_t)(p + slack - aligned));
 	madvise(aligned, size, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
-	madvise(aligned, size, MADV_POPULATE_WRITE);
+	/* Older kernels don't know it (EINVAL) and hand out pages as they are touched. */
+	if (madvise(aligned, size, MADV_POPULATE_WRITE) && errno == ENOMEM) {
+		munmap(aligned, size);
+		return NULL;
+	}
 #endif
 	return aligned;
 }

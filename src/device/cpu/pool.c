@@ -29,6 +29,8 @@ struct pool {
 	void *arg;
 	bool stop;
 	int started;
+	bool pinned;
+	cpu_set_t before; /* where the creating thread could run before it was pinned */
 	struct worker workers[];
 };
 
@@ -124,8 +126,10 @@ enum status pool_create(struct pool **out, int threads, const int *cpus, bool sp
 	pool->threads = threads;
 	pool->spin = spin ? SPIN_ROUNDS : 0;
 	pool->started = 1;
-	if (cpus)
+	if (cpus) {
+		pool->pinned = !sched_getaffinity(0, sizeof(pool->before), &pool->before);
 		keep_on(pthread_self(), cpus[0]);
+	}
 	for (int i = 1; i < threads; i++) {
 		struct worker *w = &pool->workers[i];
 		int code;
@@ -155,5 +159,7 @@ void pool_free(struct pool *pool)
 	start_round(pool);
 	for (int i = 1; i < pool->started; i++)
 		pthread_join(pool->workers[i].thread, NULL);
+	if (pool->pinned)
+		sched_setaffinity(0, sizeof(pool->before), &pool->before);
 	free(pool);
 }

@@ -15,6 +15,7 @@ struct pool; /* opaque */
 /* cpus: where to keep each thread (the caller's own is the first), or NULL. */
 enum status pool_create(struct pool **out, int threads, const int *cpus, bool spin,
 			struct error *err);
+/* By the thread that created it, which may then run where it could before. */
 void pool_free(struct pool *pool);
 
 /* Call fn(arg, part, threads) for every part; part 0 runs on the calling thread. */

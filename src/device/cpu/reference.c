@@ -23,7 +23,7 @@ static float activate(float z, enum activation act)
 {
 	switch (act) {
 	case ACT_RELU:
-		return z > 0 ? z : 0;
+		return z <= 0 ? 0 : z; /* NaN stays NaN */
 	case ACT_GELU:
 		return (float)(z * normal_cdf(z));
 	default:

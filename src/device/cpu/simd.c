@@ -7,15 +7,10 @@
 #include "device/cpu/simd_input.h"
 #include "device/cpu/simd_weight.h"
 
-/* Copying and the loss over a few classes gain nothing from vectors. */
+/* Copying gains nothing from vectors. */
 static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
 {
 	kernels_reference.pack_dy(l, r0, r1, packed);
-}
-
-static double cross_entropy_row(const float *y, int label, float *dy, int n, float scale)
-{
-	return kernels_reference.cross_entropy_row(y, label, dy, n, scale);
 }
 
 const struct kernels SIMD_TABLE = {
@@ -25,7 +20,7 @@ const struct kernels SIMD_TABLE = {
 	.backward_input = simd_backward_input,
 	.backward_weight = simd_backward_weight,
 	.mse_row = simd_mse_row,
-	.cross_entropy_row = cross_entropy_row,
+	.cross_entropy_row = simd_cross_entropy_row,
 	.update = simd_update,
 	.sum_squares = simd_sum_squares,
 	.scale_check = simd_scale_check,

@@ -85,7 +85,7 @@ INLINE vec activate(vec z, enum activation act)
 	vec density;
 
 	if (act == ACT_RELU)
-		return vec_select(z > 0, z, (vec){0});
+		return vec_select(z <= 0, (vec){0}, z); /* NaN stays NaN */
 	if (act == ACT_GELU)
 		return z * vec_normal_cdf(z, &density);
 	return z;

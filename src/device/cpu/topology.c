@@ -2,31 +2,55 @@
 #include "device/cpu/topology.h"
 
 #include <hwloc.h>
+#include <sched.h>
+
+/* The first hardware thread of an object that this process may run on, or -1. */
+static int first_allowed(hwloc_obj_t obj, const cpu_set_t *allowed)
+{
+	int cpu;
+
+	hwloc_bitmap_foreach_begin(cpu, obj->cpuset)
+	{
+		if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, allowed))
+			return cpu;
+	}
+	hwloc_bitmap_foreach_end();
+	return -1;
+}
+
+static void collect(struct topology *t, hwloc_topology_t topo, hwloc_obj_type_t type,
+		    const cpu_set_t *allowed)
+{
+	hwloc_obj_t obj = NULL;
+
+	while (t->cores < TOPOLOGY_MAX_CORES &&
+	       (obj = hwloc_get_next_obj_by_type(topo, type, obj))) {
+		int cpu = first_allowed(obj, allowed);
+
+		if (cpu >= 0)
+			t->cpu[t->cores++] = cpu;
+	}
+}
 
 enum status topology_init(struct topology *t, struct error *err)
 {
 	enum status st = OK;
 	hwloc_topology_t topo;
-	hwloc_obj_t core = NULL;
+	cpu_set_t allowed;
 
 	t->cores = 0;
+	/* What taskset, a batch system or mpirun has given us is all that we take. */
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return FAIL(err, ERR_FAILED, "can't ask which cores this process may use");
 	if (hwloc_topology_init(&topo))
 		return FAIL(err, ERR_FAILED, "hwloc can't start");
 	if (hwloc_topology_load(topo)) {
 		st = FAIL(err, ERR_FAILED, "hwloc can't read this machine's topology");
 		goto out;
 	}
-	/* By default hwloc shows only what this process is allowed to use. */
-	while (t->cores < TOPOLOGY_MAX_CORES &&
-	       (core = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_CORE, core)))
-		t->cpu[t->cores++] = hwloc_bitmap_first(core->cpuset);
-	/* Some virtual machines show processing units but no cores. */
-	while (t->cores == 0 || (core && t->cores < TOPOLOGY_MAX_CORES)) {
-		core = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_PU, core);
-		if (!core)
-			break;
-		t->cpu[t->cores++] = (int)core->os_index;
-	}
+	collect(t, topo, HWLOC_OBJ_CORE, &allowed);
+	if (!t->cores) /* some virtual machines show processing units but no cores */
+		collect(t, topo, HWLOC_OBJ_PU, &allowed);
 	if (!t->cores)
 		st = FAIL(err, ERR_FAILED, "hwloc found no core that this process may use");
 out:

@@ -8,7 +8,7 @@ enum { TOPOLOGY_MAX_CORES = 1024 };
 
 struct topology {
 	int cores;
-	int cpu[TOPOLOGY_MAX_CORES]; /* the first hardware thread of each core */
+	int cpu[TOPOLOGY_MAX_CORES]; /* the first allowed hardware thread of each core */
 };
 
 enum status topology_init(struct topology *t, struct error *err);
