@@ -12,7 +12,8 @@ enum stream_kind {
 	STREAM_BIAS,	   /* id: layer */
 	STREAM_INPUT,	   /* id: step */
 	STREAM_TARGET,	   /* id: step */
-	STREAM_TEACHER,	   /* id: which of the teacher's vectors */
+	STREAM_FACTOR,	   /* id: step; what is behind input and target */
+	STREAM_TEACHER,	   /* how factors show in inputs and targets */
 	STREAM_SPLIT,	   /* which samples are held out */
 	STREAM_SHUFFLE,	   /* id: epoch */
 };

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FACTORS = 4 };
+
 static void shuffle(int32_t *order, int64_t n, uint64_t seed, uint64_t stream)
 {
 	for (int64_t i = n - 1; i > 0; i--) {
@@ -100,16 +102,15 @@ static enum status read_idx(struct data *d, const char *names, struct error *err
 	return table_read_idx(&d->table, images, comma + 1, err);
 }
 
-/* The teacher that synthetic targets come from: two factors per output. */
+/* What relates synthetic inputs and targets to the hidden factors behind both. */
 static enum status make_teacher(struct data *d, struct error *err)
 {
-	size_t n = (size_t)d->in;
+	size_t n = (size_t)d->in * FACTORS;
 
 	d->teacher = malloc(2 * n * sizeof(float));
 	if (!d->teacher)
-		return FAIL(err, ERR_MEMORY, "no memory for %zu targets", n);
-	rng_uniform(d->seed, stream_id(STREAM_TEACHER, 0), 0, n, 0.5f, 1.5f, d->teacher);
-	rng_uniform(d->seed, stream_id(STREAM_TEACHER, 1), 0, n, -1, 1, d->teacher + n);
+		return FAIL(err, ERR_MEMORY, "no memory for %d targets", d->in);
+	rng_uniform(d->seed, stream_id(STREAM_TEACHER, 0), 0, 2 * n, -1, 1, d->teacher);
 	return OK;
 }
 
@@ -168,13 +169,25 @@ struct made_job {
 	struct batch *b;
 };
 
-/* y_j = tanh(a_j x_j + b_j x_(j+1)): cheap to make, learnable, not linear. */
-static void teach(const struct data *d, const float *x, float *y)
+/*
+ * A few hidden factors u decide every output, y = tanh(B u), and show in every input,
+ * x = (noise + A u) / 1.5. Cheap to make, not linear, and learnable within some dozens
+ * of steps at any width, since all features speak of the same factors.
+ */
+static void relate(const struct data *d, const float u[FACTORS], float *x, float *y)
 {
-	const float *a = d->teacher, *b = d->teacher + d->in;
+	const float *a = d->teacher, *b = d->teacher + (size_t)d->in * FACTORS;
 
-	for (int j = 0; j < d->in; j++)
-		y[j] = tanhf(a[j] * x[j] + b[j] * x[(j + 1) % d->in]);
+	for (int i = 0; i < d->in; i++) {
+		float shown = 0, target = 0;
+
+		for (int k = 0; k < FACTORS; k++) {
+			shown += a[i * FACTORS + k] * u[k];
+			target += b[i * FACTORS + k] * u[k];
+		}
+		x[i] = (x[i] + shown) / 1.5f;
+		y[i] = tanhf(target);
+	}
 }
 
 static void make_rows(void *arg, int part, int parts)
@@ -190,11 +203,16 @@ static void make_rows(void *arg, int part, int parts)
 
 		rng_normal(d->seed, stream_id(STREAM_INPUT, (uint64_t)job->step),
 			   (uint64_t)r * n, n, x);
-		if (d->kind == DATA_NOISE)
+		if (d->kind == DATA_NOISE) {
 			rng_normal(d->seed, stream_id(STREAM_TARGET, (uint64_t)job->step),
 				   (uint64_t)r * n, n, y);
-		else
-			teach(d, x, y);
+		} else {
+			float u[FACTORS];
+
+			rng_normal(d->seed, stream_id(STREAM_FACTOR, (uint64_t)job->step),
+				   (uint64_t)r * FACTORS, FACTORS, u);
+			relate(d, u, x, y);
+		}
 	}
 }
 

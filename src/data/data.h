@@ -21,7 +21,7 @@ struct data {
 	uint64_t seed;
 	int in, out;	/* features, and targets or classes */
 	bool labelled;	/* classification */
-	float *teacher; /* synthetic: (2, in) */
+	float *teacher; /* synthetic: (2, in, factors) */
 	struct table table;
 	int64_t train, held_out; /* samples of the table */
 	int32_t *order;		 /* (samples): training samples first, then the others */
