@@ -2,7 +2,7 @@
  * reference.c - every kernel in plain C, as its definition reads. Slow, obvious, and
  * what the fast kernels are tested against. Sums are taken in double.
  */
-#include "device/cpu/half.h"
+#include "base/half.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/layout.h"
 

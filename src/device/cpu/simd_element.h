@@ -2,7 +2,7 @@
 #ifndef KOLM_DEVICE_CPU_SIMD_ELEMENT_H
 #define KOLM_DEVICE_CPU_SIMD_ELEMENT_H
 
-#include "device/cpu/half.h"
+#include "base/half.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/simd.h"
 

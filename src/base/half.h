@@ -2,8 +2,8 @@
  * half.h - IEEE binary16 and bfloat16 in plain C, rounding to nearest even. NaNs stay
  * NaNs (quiet, payload cut), overflow becomes infinity, subnormals are exact.
  */
-#ifndef KOLM_DEVICE_CPU_HALF_H
-#define KOLM_DEVICE_CPU_HALF_H
+#ifndef KOLM_BASE_HALF_H
+#define KOLM_BASE_HALF_H
 
 #include <stdint.h>
 #include <string.h>

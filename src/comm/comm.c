@@ -1,0 +1,185 @@
+/* comm.c - what all transports share: groups, the list of requests, waiting. */
+#include "comm/impl.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *comm_op_name(enum comm_op op)
+{
+	static const char *const names[COMM_OP_COUNT] = {
+		"barrier", "all-reduce", "reduce-scatter", "all-gather",
+		"broadcast", "scatter", "gather",
+	};
+
+	return names[op];
+}
+
+int comm_rank(const struct comm *c)
+{
+	return c->rank;
+}
+
+int comm_size(const struct comm *c)
+{
+	return c->size;
+}
+
+int comm_world_rank(const struct comm *c, int member)
+{
+	return c->members[member];
+}
+
+void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_t *end)
+{
+	*begin = (size_t)part_begin((int64_t)n, member, c->size);
+	*end = (size_t)part_begin((int64_t)n, member + 1, c->size);
+}
+
+enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm *world,
+		     const int *members, int size, int world_rank, struct error *err)
+{
+	struct comm *c = calloc(1, sizeof(*c));
+	int *copy = calloc((size_t)size, sizeof(*copy));
+
+	if (!c || !copy) {
+		free(c);
+		free(copy);
+		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
+	}
+	memcpy(copy, members, (size_t)size * sizeof(*copy));
+	*c = (struct comm){.ops = ops, .world = world ? world : c, .size = size, .members = copy,
+			   .rank = -1};
+	for (int i = 0; i < size; i++)
+		if (members[i] == world_rank)
+			c->rank = i;
+	assert(c->rank >= 0); /* a rank opens only groups that it is in */
+	*out = c;
+	return OK;
+}
+
+enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
+			struct error *err)
+{
+	enum status st;
+	struct comm *c = NULL;
+	struct comm none = {.ops = world->ops, .world = world};
+
+	*out = NULL;
+	if (n == 0) /* the transport still counts the call */
+		return world->ops->create(&none, err);
+	TRY(comm_new(&c, world->ops, world, ranks, n, world->rank, err));
+	TRY(world->ops->create(c, err));
+	*out = c;
+	c = NULL; /* the caller's now */
+out:
+	if (c) {
+		free(c->members);
+		free(c);
+	}
+	return st;
+}
+
+void comm_free(struct comm *c)
+{
+	if (!c)
+		return;
+	assert(c->world != c || !c->first); /* requests under way */
+	c->ops->free(c);
+	free(c->members);
+	free(c);
+}
+
+enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
+{
+	return world->ops->alloc(world, bytes, out, err);
+}
+
+/* Move everything on that can be moved, in the order in which it was started. */
+static void progress(struct comm *world)
+{
+	struct comm_request **p = &world->first, *r, *last = NULL;
+
+	while ((r = *p)) {
+		r->comm->ops->advance(r);
+		if (r->done) {
+			*p = r->next;
+			continue;
+		}
+		last = r;
+		p = &r->next;
+	}
+	world->last = last;
+}
+
+static void start(struct comm_request *r)
+{
+	struct comm *world = r->comm->world;
+
+	r->next = NULL;
+	r->arrived = r->worked = r->done = false;
+	r->comm->ops->enter(r);
+	if (world->last)
+		world->last->next = r;
+	else
+		world->first = r;
+	world->last = r;
+	progress(world);
+}
+
+void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t bytes,
+		struct comm_request *r)
+{
+	assert(channel >= 0 && channel < COMM_CHANNELS);
+	*r = (struct comm_request){.kind = REQUEST_SEND, .comm = c, .peer = peer,
+				   .channel = channel, .data = (void *)(uintptr_t)data,
+				   .bytes = bytes};
+	start(r);
+}
+
+void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
+		struct comm_request *r)
+{
+	assert(channel >= 0 && channel < COMM_CHANNELS);
+	*r = (struct comm_request){.kind = REQUEST_RECEIVE, .comm = c, .peer = peer,
+				   .channel = channel, .data = data, .bytes = bytes};
+	start(r);
+}
+
+void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype, int root,
+		struct comm_request *r)
+{
+	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE, .comm = c, .op = op, .data = buf,
+				   .n = n, .dtype = dtype, .root = root};
+	start(r);
+}
+
+bool comm_test(struct comm_request *r)
+{
+	if (r->kind == REQUEST_NONE)
+		return true;
+	if (!r->done)
+		progress(r->comm->world);
+	return r->done;
+}
+
+enum status comm_wait(struct comm_request *r, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; !comm_test(r); i++)
+		if (i >= r->comm->world->spin)
+			TRY(r->comm->ops->sleep(r->comm->world, r, err));
+out:
+	return st;
+}
+
+enum status comm_run(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
+		     int root, struct error *err)
+{
+	struct comm_request r;
+
+	comm_start(c, op, buf, n, dtype, root, &r);
+	return comm_wait(&r, err);
+}

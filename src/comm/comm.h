@@ -1,0 +1,99 @@
+/*
+ * comm.h - a group of ranks that exchange buffers.
+ *
+ * Collective calls are made by every member in the same order. Buffers are borrowed
+ * until the request completes, and must come from comm_alloc, so that peers can reach
+ * them without a copy. Sums are taken in rank order, so equal inputs give bit-equal
+ * results on every rank, every time; 16-bit data is summed in fp32 and rounded once.
+ *
+ * A request makes progress only inside comm_test and comm_wait of any request of this
+ * rank: whoever computes for long and wants overlap tests now and then.
+ */
+#ifndef KOLM_COMM_COMM_H
+#define KOLM_COMM_COMM_H
+
+#include "base/dtype.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct comm; /* opaque, see impl.h */
+
+enum { COMM_CHANNELS = 4 }; /* independent orders of messages between two ranks */
+
+/* What a collective does to buf, which every member gives with the same n. A rank's
+   slice of n elements is comm_slice(). All of them work in place. */
+enum comm_op {
+	COMM_BARRIER,
+	COMM_ALLREDUCE,	     /* every element becomes the sum over the members */
+	COMM_REDUCE_SCATTER, /* own slice becomes the sum; the rest is undefined */
+	COMM_ALLGATHER,	     /* own slice goes to everybody */
+	COMM_BROADCAST,	     /* root's buffer goes to everybody */
+	COMM_SCATTER,	     /* slice i of root's buffer goes to member i */
+	COMM_GATHER,	     /* own slice goes to root */
+	COMM_OP_COUNT
+};
+
+const char *comm_op_name(enum comm_op op);
+
+enum comm_request_kind { REQUEST_NONE, REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE };
+
+/* A transfer under way. The caller's; nothing is allocated for it. */
+struct comm_request {
+	enum comm_request_kind kind;
+	struct comm *comm;
+	struct comm_request *next; /* of those that this rank has under way */
+	bool arrived, worked, done;
+	uint64_t sequence; /* in its channel or group */
+	/* messages */
+	int peer, channel;
+	void *data;
+	size_t bytes;
+	/* collectives */
+	enum comm_op op;
+	enum dtype dtype;
+	size_t n;
+	int root;
+};
+
+int comm_rank(const struct comm *c);
+int comm_size(const struct comm *c);
+/* The number in the world of a member. */
+int comm_world_rank(const struct comm *c, int member);
+
+/* Elements [begin, end) of n that belong to a member: near-equal parts. */
+void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_t *end);
+
+/*
+ * A group of some ranks of the world, in this order. Every rank of the world calls it
+ * the same number of times, each with the group that it is in; a rank that is in none
+ * gives n = 0 and gets NULL. Groups are freed before the world.
+ */
+enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
+			struct error *err);
+void comm_free(struct comm *c);
+
+/* Zeroed memory that peers can reach; freed with the world. */
+enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err);
+
+/* Messages: in order per (sender, receiver, channel); sizes must match. */
+void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t bytes,
+		struct comm_request *r);
+void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
+		struct comm_request *r);
+/* root is ignored by operations without one. */
+void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype, int root,
+		struct comm_request *r);
+
+/* Has it completed? Never blocks. True for a request that was never started. */
+bool comm_test(struct comm_request *r);
+/* Block until it has. Fails if the run is being stopped. */
+enum status comm_wait(struct comm_request *r, struct error *err);
+
+/* Start and wait. */
+enum status comm_run(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
+		     int root, struct error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* impl.h - what a transport fills in. Only for files below comm/. */
+#ifndef KOLM_COMM_IMPL_H
+#define KOLM_COMM_IMPL_H
+
+#include "comm/comm.h"
+
+struct comm_ops {
+	const char *name;
+	/* The transport's part of a group; c->members and c->rank are set. */
+	enum status (*create)(struct comm *c, struct error *err);
+	void (*free)(struct comm *c);
+	enum status (*alloc)(struct comm *world, size_t bytes, void **out, struct error *err);
+	/* Give a new request its place in the order of its channel or group. */
+	void (*enter)(struct comm_request *r);
+	/* Move a request on if its turn has come; sets done. Never blocks. */
+	void (*advance)(struct comm_request *r);
+	/* Sleep until something may have changed for this rank. Fails on stop. */
+	enum status (*sleep)(struct comm *world, const struct comm_request *r,
+			     struct error *err);
+};
+
+struct comm {
+	const struct comm_ops *ops;
+	void *state; /* the transport's own */
+	struct comm *world; /* itself for the world */
+	int rank, size;
+	int *members; /* numbers in the world */
+	/* Of the world only: requests under way, oldest first. */
+	struct comm_request *first, *last;
+	int spin; /* rounds of testing before sleeping */
+};
+
+/* A comm with its members copied; the transport's part is still missing. */
+enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm *world,
+		     const int *members, int size, int world_rank, struct error *err);
+
+#endif

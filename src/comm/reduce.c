@@ -1,0 +1,127 @@
+/* reduce.c - see reduce.h */
+#include "comm/reduce.h"
+#include "base/half.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+enum { BLOCK = 2048 }; /* elements: the running sum stays in the first cache */
+
+static void add_f32(float *restrict sum, const float *restrict x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sum[i] += x[i];
+}
+
+#if defined(__x86_64__)
+static int has_f16c(void)
+{
+	static int known = -1;
+	unsigned a, b, c, d;
+
+	if (known < 0)
+		known = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C && c & bit_AVX &&
+			__builtin_cpu_supports("avx");
+	return known;
+}
+
+__attribute__((target("avx,f16c"))) static void widen_f16c(const uint16_t *x, float *out,
+							    size_t n)
+{
+	for (size_t i = 0; i < n; i += 8)
+		_mm256_storeu_ps(out + i,
+				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+}
+
+__attribute__((target("avx,f16c"))) static void narrow_f16c(const float *x, uint16_t *out,
+							     size_t n)
+{
+	for (size_t i = 0; i < n; i += 8)
+		_mm_storeu_si128((__m128i *)(out + i),
+				 _mm256_cvtps_ph(_mm256_loadu_ps(x + i),
+						 _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
+
+static void widen_f16(const uint16_t *x, float *out, size_t n)
+{
+	size_t i = 0;
+
+#if defined(__x86_64__)
+	if (has_f16c()) {
+		i = n / 8 * 8;
+		widen_f16c(x, out, i);
+	}
+#endif
+	for (; i < n; i++)
+		out[i] = half_to_float(x[i]);
+}
+
+static void narrow_f16(const float *x, uint16_t *out, size_t n)
+{
+	size_t i = 0;
+
+#if defined(__x86_64__)
+	if (has_f16c()) {
+		i = n / 8 * 8;
+		narrow_f16c(x, out, i);
+	}
+#endif
+	for (; i < n; i++)
+		out[i] = half_from_float(x[i]);
+}
+
+/* n elements of any type from x[begin] on, as floats. */
+static void widen(const void *x, size_t begin, size_t n, enum dtype dtype, float *out)
+{
+	const uint16_t *half = (const uint16_t *)x + begin;
+
+	if (dtype == DTYPE_F32)
+		memcpy(out, (const float *)x + begin, n * sizeof(float));
+	else if (dtype == DTYPE_F16)
+		widen_f16(half, out, n);
+	else
+		for (size_t i = 0; i < n; i++)
+			out[i] = bfloat_to_float(half[i]);
+}
+
+static void narrow(const float *x, void *out, size_t begin, size_t n, enum dtype dtype)
+{
+	uint16_t *half = (uint16_t *)out + begin;
+
+	if (dtype == DTYPE_F32)
+		memcpy((float *)out + begin, x, n * sizeof(float));
+	else if (dtype == DTYPE_F16)
+		narrow_f16(x, half, n);
+	else
+		for (size_t i = 0; i < n; i++)
+			half[i] = bfloat_from_float(x[i]);
+}
+
+void reduce_sum(const void *const *sources, int n_sources, void *const *targets, int n_targets,
+		size_t begin, size_t end, enum dtype dtype)
+{
+	float sum[BLOCK], other[BLOCK];
+
+	assert(dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16);
+	for (size_t at = begin; at < end; at += BLOCK) {
+		size_t n = end - at < BLOCK ? end - at : BLOCK;
+
+		widen(sources[0], at, n, dtype, sum);
+		for (int s = 1; s < n_sources; s++) {
+			if (dtype == DTYPE_F32) {
+				add_f32(sum, (const float *)sources[s] + at, n);
+				continue;
+			}
+			widen(sources[s], at, n, dtype, other);
+			add_f32(sum, other, n);
+		}
+		for (int t = 0; t < n_targets; t++)
+			narrow(sum, targets[t], at, n, dtype);
+	}
+}

@@ -1,0 +1,62 @@
+/* memory.h - what lies in the memory that all ranks share. Only for comm/shm. */
+#ifndef KOLM_COMM_SHM_MEMORY_H
+#define KOLM_COMM_SHM_MEMORY_H
+
+#include "comm/shm/shm.h"
+
+#include <stdatomic.h>
+
+enum {
+	CHANNEL_SLOTS = 16, /* messages under way per channel */
+	GROUP_SLOTS = 8,    /* collectives under way per group */
+	GROUPS_MAX = 24,    /* calls of comm_create */
+};
+
+#define LINE _Alignas(64)
+
+/* A rank sleeps on its word; whoever changes something for it rings. */
+struct bell {
+	LINE _Atomic uint32_t word;
+	_Atomic uint32_t asleep;
+};
+
+/* Messages of one sender to one receiver, in order. */
+struct channel {
+	LINE _Atomic uint64_t sent; /* written by the sender, with the slots */
+	LINE _Atomic uint64_t received; /* written by the receiver */
+	struct {
+		const void *data;
+		size_t bytes;
+	} slots[CHANNEL_SLOTS];
+};
+
+/* One member's part of a group: what it has arrived at and what it has finished. */
+struct member {
+	LINE _Atomic uint64_t arrived;
+	_Atomic uint64_t departed;
+	void *data[GROUP_SLOTS]; /* its buffers, written before arriving */
+};
+
+struct group {
+	struct member members[SHM_RANKS_MAX];
+};
+
+struct control {
+	int ranks;
+	_Atomic int stop;
+	struct bell bells[SHM_RANKS_MAX];
+	struct channel channels[SHM_RANKS_MAX][SHM_RANKS_MAX][COMM_CHANNELS]; /* [from][to] */
+	/* Groups of one call of comm_create have different first ranks. */
+	struct group groups[GROUPS_MAX][SHM_RANKS_MAX];
+};
+
+struct shm_memory {
+	struct control *control;
+	bool spin;
+	int ranks;
+	size_t segment_size;
+	int fds[SHM_RANKS_MAX];
+	char *segments[SHM_RANKS_MAX];
+};
+
+#endif

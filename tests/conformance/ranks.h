@@ -1,0 +1,94 @@
+/*
+ * ranks.h - run a function on several ranks and wait for all of them, for the tests of
+ * everything that needs more than one. A rank that fails a check says so and exits.
+ */
+#ifndef KOLM_TESTS_RANKS_H
+#define KOLM_TESTS_RANKS_H
+
+#include "testing.h"
+
+#include "comm/comm.h"
+#include "comm/self.h"
+#include "comm/shm/shm.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define CHECK(condition, ...)                                                                  \
+	do {                                                                                   \
+		if (!(condition)) {                                                            \
+			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);        \
+			fprintf(stderr, __VA_ARGS__);                                          \
+			fprintf(stderr, "\n");                                                 \
+			_exit(1);                                                              \
+		}                                                                              \
+	} while (0)
+
+typedef void rank_fn(struct comm *world, void *arg);
+
+/* shm: fork the ranks; those that hang are killed after a minute. */
+static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
+{
+	struct shm_memory *memory;
+	struct error err;
+	pid_t pids[SHM_RANKS_MAX];
+	int failed = 0;
+
+	fflush(stdout);
+	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, &err), OK);
+	for (int i = 0; i < ranks; i++) {
+		pids[i] = fork();
+		assert_true(pids[i] >= 0);
+		if (pids[i] == 0) {
+			struct comm *world;
+
+			alarm(120);
+			CHECK(shm_join(&world, memory, i, &err) == OK, "%s", err.msg);
+			fn(world, arg);
+			comm_free(world);
+			shm_release(memory);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < ranks; i++) {
+		int status;
+
+		waitpid(pids[i], &status, 0);
+		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+			fprintf(stderr, "rank %d of %d failed\n", i, ranks);
+			failed++;
+			shm_stop(memory); /* let the others go */
+		}
+	}
+	shm_release(memory);
+	assert_int_equal(failed, 0);
+}
+
+/* self: a world of one in this process. */
+static inline void run_self(rank_fn *fn, void *arg)
+{
+	struct comm *world;
+	struct error err;
+
+	assert_int_equal(comm_open_self(&world, &err), OK);
+	fn(world, arg);
+	comm_free(world);
+}
+
+static inline void *rank_alloc(struct comm *world, size_t bytes)
+{
+	struct error err;
+	void *p;
+
+	CHECK(comm_alloc(world, bytes, &p, &err) == OK, "%s", err.msg);
+	return p;
+}
+
+static inline void rank_wait(struct comm_request *r)
+{
+	struct error err;
+
+	CHECK(comm_wait(r, &err) == OK, "%s", err.msg);
+}
+
+#endif
