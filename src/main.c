@@ -99,5 +99,5 @@ int main(int argc, char **argv)
 		st = FAIL(&err, ERR_FAILED, "can't write to standard output");
 	if (st != OK)
 		fprintf(stderr, "kolm: %s%s%s\n", err.msg, *err.hint ? "; " : "", err.hint);
-	return error_exit_code(st);
+	return st != OK && err.exit_code ? err.exit_code : error_exit_code(st);
 }

@@ -9,7 +9,7 @@ rank() {
 	case $1 in
 	base) echo 0 ;;
 	config | device | comm) echo 1 ;;
-	model | optim | data) echo 2 ;;
+	model | optim | data | launch) echo 2 ;;
 	engine) echo 3 ;;
 	trace) echo 4 ;;
 	cmd) echo 5 ;;

@@ -11,6 +11,7 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 	if (!err)
 		return code;
 	err->code = code;
+	err->exit_code = 0;
 	err->hint[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);

@@ -20,6 +20,7 @@ enum status {
 
 struct error {
 	enum status code;
+	int exit_code;	/* what the process should exit with; 0: as code says */
 	char msg[512];	/* what failed, with the values involved */
 	char hint[256]; /* what the reader can do about it; may be empty */
 };

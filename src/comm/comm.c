@@ -105,6 +105,8 @@ static void progress(struct comm *world)
 		r->comm->ops->advance(r);
 		if (r->done) {
 			*p = r->next;
+			if (world->status)
+				world->status->completed++;
 			continue;
 		}
 		last = r;
@@ -164,14 +166,40 @@ bool comm_test(struct comm_request *r)
 	return r->done;
 }
 
+/* Tell the status board what this rank is about to sleep on. */
+static void publish(const struct comm_request *r)
+{
+	struct comm_status *status = r->comm->world->status;
+	uint64_t members = 0;
+
+	if (!status)
+		return;
+	for (int i = 0; i < r->comm->size; i++)
+		members |= 1ull << r->comm->members[i];
+	status->op = r->op;
+	status->members = members;
+	status->peer = r->comm->members[r->kind == REQUEST_COLLECTIVE ? r->root : r->peer];
+	status->kind = r->kind; /* last: it says that the others are valid */
+}
+
 enum status comm_wait(struct comm_request *r, struct error *err)
 {
 	enum status st = OK;
+	struct comm *world;
+	int i = 0;
 
-	for (int i = 0; !comm_test(r); i++)
-		if (i >= r->comm->world->spin)
-			TRY(r->comm->ops->sleep(r->comm->world, r, err));
+	if (comm_test(r))
+		return OK;
+	world = r->comm->world;
+	while (i++ < world->spin)
+		if (comm_test(r))
+			return OK;
+	publish(r);
+	while (!comm_test(r))
+		TRY(world->ops->sleep(world, r, err));
 out:
+	if (world->status)
+		world->status->kind = REQUEST_NONE;
 	return st;
 }
 

@@ -58,6 +58,18 @@ struct comm_request {
 	int root;
 };
 
+/*
+ * What a rank waits for, where others can read it: the watchdog and the crash report.
+ * A transport that several processes share keeps one per rank in shared memory.
+ */
+struct comm_status {
+	_Atomic uint64_t completed; /* requests so far: a sign of life */
+	_Atomic int kind;	    /* enum comm_request_kind of the wait; REQUEST_NONE: none */
+	_Atomic int op;		    /* enum comm_op of a collective */
+	_Atomic int peer;	    /* number in the world; the root's or first member's of a collective */
+	_Atomic uint64_t members;   /* of a collective: bit i is rank i of the world */
+};
+
 int comm_rank(const struct comm *c);
 int comm_size(const struct comm *c);
 /* The number in the world of a member. */

@@ -27,6 +27,7 @@ struct comm {
 	int *members; /* numbers in the world */
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
+	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
 	int spin; /* rounds of testing before sleeping */
 };
 

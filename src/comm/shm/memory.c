@@ -79,6 +79,11 @@ void shm_release(struct shm_memory *m)
 	free(m);
 }
 
+struct comm_status *shm_status(struct shm_memory *m, int rank)
+{
+	return &m->control->status[rank];
+}
+
 void shm_stop(struct shm_memory *m)
 {
 	atomic_store(&m->control->stop, 1);

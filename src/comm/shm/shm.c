@@ -363,6 +363,7 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 	state->group.shared = &memory->control->groups[0][0];
 	c->state = state;
 	c->spin = memory->spin ? SPIN_ROUNDS : 0;
+	c->status = shm_status(memory, rank);
 	*world = c;
 	state = NULL; /* the world's now */
 out:

@@ -20,6 +20,8 @@ enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, struct er
 /* In a rank, after fork: its world. */
 enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 		     struct error *err);
+/* What a rank waits for. */
+struct comm_status *shm_status(struct shm_memory *memory, int rank);
 /* Wake every rank and have its waits fail. */
 void shm_stop(struct shm_memory *memory);
 /* In the launcher, and in a rank after its world is freed. */
