@@ -115,7 +115,7 @@ static enum status set_number(const struct option *o, const char *text, void *at
 			return bad_value(o, text, "a number", err);
 		if (!is_zero_word)
 			TRY(check_range(o, real, text, err));
-		*(double *)at = real;
+		*(double *)at = real + 0.0; /* -0 would be written and not read back */
 		break;
 	default:
 		if (!is_zero_word && !units_parse_size(text, &bytes))
