@@ -26,6 +26,8 @@ static const struct option options[] = {
 	 .min = 1, .max = 1 << 20, .help = "gemm: outputs of that shape"},
 	{"in", .group = "Options", .type = OPTION_INT, AT(in), .initial = "1024", .meta = "N",
 	 .min = 1, .max = 1 << 20, .help = "gemm: inputs of that shape"},
+	{"ranks", .group = "Options", .type = OPTION_INT, AT(ranks), .initial = "all",
+	 .zero = "all", .meta = "N", .min = 1, .max = 64, .help = "comm: only so many ranks, instead of 2 and 8"},
 	{"json", .group = "Options", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of a table"},
 };
@@ -35,13 +37,14 @@ static const char *const examples[] = {
 	"kolm bench gemm                    # the matrix products of a layer, one thread",
 	"kolm bench gemm --rows 50 --out 1000 --in 1000 --json",
 	"kolm bench kernels --threads 1",
+	"kolm bench comm --ranks 4          # messages and collectives over shared memory",
 	NULL,
 };
 /* clang-format on */
 
 static const struct option_table table = {
 	.command = "bench",
-	.usage = "kolm bench peak|gemm|kernels [options]",
+	.usage = "kolm bench peak|gemm|kernels|comm [options]",
 	.summary =
 		"Measure this machine's peaks, and every kernel as a share of its bound in the "
 		"same run.\nThe best of many repeats counts, since these bounds are bests too; "
@@ -245,8 +248,10 @@ static enum status run_one(struct bench *b, const char *what, struct error *err)
 		return bench_gemm(b, err);
 	if (!strcmp(what, "kernels"))
 		return bench_kernels(b, err);
+	if (!strcmp(what, "comm"))
+		return bench_comm(b, err);
 	FAIL(err, ERR_USAGE, "unknown benchmark '%.64s'", what);
-	return HINT(err, "choose one of peak, gemm, kernels");
+	return HINT(err, "choose one of peak, gemm, kernels, comm");
 }
 
 enum status cmd_bench(int argc, char *const *argv, struct error *err)
@@ -264,7 +269,7 @@ enum status cmd_bench(int argc, char *const *argv, struct error *err)
 	}
 	if (!values.positionals) {
 		st = FAIL(err, ERR_USAGE, "kolm bench needs to know what to measure");
-		HINT(err, "choose one of peak, gemm, kernels");
+		HINT(err, "choose one of peak, gemm, kernels, comm");
 		goto out;
 	}
 	if (!b.rows && (options_source(&values, "out") != SOURCE_DEFAULT ||

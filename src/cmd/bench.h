@@ -10,6 +10,7 @@ struct bench {
 	/* options */
 	int threads;	   /* 0: what the benchmark wants by default */
 	int rows, out, in; /* gemm: this shape only, if rows > 0 */
+	int ranks;	   /* comm: only so many, if > 0 */
 	double seconds;	   /* per figure */
 	bool as_json;
 	/* state */
@@ -42,5 +43,6 @@ enum status bench_open(struct bench *b, int default_threads, struct error *err);
 enum status bench_peak(struct bench *b, struct error *err);
 enum status bench_gemm(struct bench *b, struct error *err);
 enum status bench_kernels(struct bench *b, struct error *err);
+enum status bench_comm(struct bench *b, struct error *err);
 
 #endif

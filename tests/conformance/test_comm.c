@@ -124,7 +124,7 @@ static void ordered_sum(struct comm *world, void *arg)
 {
 	enum { N = 5000 };
 	struct random r = *(struct random *)arg;
-	float *buf = rank_alloc(world, N * sizeof(float)), all[16][N];
+	float *buf = rank_alloc(world, N * sizeof(float)), (*all)[N] = calloc(16, sizeof(*all));
 	uint16_t *half = rank_alloc(world, N * sizeof(uint16_t));
 	struct error err;
 
@@ -153,6 +153,7 @@ static void ordered_sum(struct comm *world, void *arg)
 			want += half_to_float(half_from_float(all[rank][i]));
 		CHECK(half[i] == half_from_float(want), "fp16 element %d", i);
 	}
+	free(all);
 }
 
 static void sums_are_taken_in_rank_order(void **state)
@@ -353,7 +354,7 @@ static void late(struct comm *world, void *arg)
 	CHECK(!comm_test(&r), "nothing was sent yet");
 	rank_wait(&r);
 	CHECK(*x == 7, "got %d", *x);
-	CHECK((double)clock() / CLOCKS_PER_SEC < 0.1, "waiting took %g s of CPU time",
+	CHECK(RANKS_ARE_THREADS || (double)clock() / CLOCKS_PER_SEC < 0.1, "waiting took %g s of CPU time",
 	      (double)clock() / CLOCKS_PER_SEC);
 }
 

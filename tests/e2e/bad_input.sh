@@ -28,7 +28,7 @@ refused "exists and is not a folder" --dim 4 --run-dir nan.csv
 refused "at most 20 steps" --dump-check d --steps 30
 refused "unexpected argument 'now'" now
 expect_error 2 "unknown command 'trian'; did you mean 'kolm train'" "$KOLM" trian
-expect_error 2 "choose one of peak, gemm, kernels" "$KOLM" bench
+expect_error 2 "choose one of peak, gemm, kernels, comm" "$KOLM" bench
 expect_error 2 "unknown benchmark 'fast'" "$KOLM" bench fast
 expect_error 1 "out of device memory: .* needs .* of 1.0 MiB" "$KOLM" train --device-memory 1MiB
 expect_error 2 "KOLM_CPU=mmx" env KOLM_CPU=mmx "$KOLM" train --dim 4
