@@ -16,7 +16,7 @@ enum { BATCHES = 7, PING_PONG = COMM_OP_COUNT, ROWS_MOST = 512 };
 
 static const size_t sizes[] = {0, 1 << 10, 16 << 10, 256 << 10, 1 << 20, 16 << 20};
 
-static const int ops[] = {PING_PONG,	    COMM_BARRIER,   COMM_ALLREDUCE, COMM_REDUCE_SCATTER,
+static const int ops[] = {PING_PONG,	  COMM_BARRIER,	  COMM_ALLREDUCE, COMM_REDUCE_SCATTER,
 			  COMM_ALLGATHER, COMM_BROADCAST, COMM_SCATTER,	  COMM_GATHER};
 
 struct row {
@@ -68,7 +68,8 @@ static enum status once(struct rank *r, int op, float *buf, size_t bytes, struct
 {
 	if (op == PING_PONG)
 		return ping_pong(r, buf, bytes, err);
-	return comm_run(r->world, (enum comm_op)op, buf, bytes / sizeof(float), DTYPE_F32, 0, err);
+	return comm_run(r->world, (enum comm_op)op, buf, bytes / sizeof(float), DTYPE_F32, 0,
+			err);
 }
 
 /* Everybody must repeat equally often, so rank 0 decides and tells. */
@@ -95,7 +96,8 @@ static enum status measure(struct rank *r, const struct plan *plan, int op, size
 	TRY(once(r, op, buf, bytes, err));
 	start = clock_ms();
 	TRY(once(r, op, buf, bytes, err));
-	TRY(agree(r, word, fmin(10000, plan->seconds * 1e3 / BATCHES / (clock_ms() - start + 1e-3)),
+	TRY(agree(r, word,
+		  fmin(10000, plan->seconds * 1e3 / BATCHES / (clock_ms() - start + 1e-3)),
 		  &repeats, err));
 	for (int batch = 0; batch < BATCHES; batch++) {
 		TRY(comm_run(r->world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
@@ -134,7 +136,8 @@ static void put_rows(struct bench *b, const struct results *results, double memo
 {
 	if (!b->as_json) {
 		printf("memory in this run: %.1f GB/s on all cores\n\n", memory);
-		printf("%-15s %6s %10s %12s %9s\n", "operation", "ranks", "bytes", "us", "GB/s");
+		printf("%-15s %6s %10s %12s %9s\n", "operation", "ranks", "bytes", "us",
+		       "GB/s");
 	} else {
 		json_put_double(&b->json, "memory_gb_per_s", memory);
 		json_begin_array(&b->json, "rows");

@@ -9,8 +9,8 @@
 const char *comm_op_name(enum comm_op op)
 {
 	static const char *const names[COMM_OP_COUNT] = {
-		"barrier", "all-reduce", "reduce-scatter", "all-gather",
-		"broadcast", "scatter", "gather",
+		"barrier",   "all-reduce", "reduce-scatter", "all-gather",
+		"broadcast", "scatter",	   "gather",
 	};
 
 	return names[op];
@@ -49,7 +49,10 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
 	}
 	memcpy(copy, members, (size_t)size * sizeof(*copy));
-	*c = (struct comm){.ops = ops, .world = world ? world : c, .size = size, .members = copy,
+	*c = (struct comm){.ops = ops,
+			   .world = world ? world : c,
+			   .size = size,
+			   .members = copy,
 			   .rank = -1};
 	for (int i = 0; i < size; i++)
 		if (members[i] == world_rank)
@@ -134,8 +137,11 @@ void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t 
 		struct comm_request *r)
 {
 	assert(channel >= 0 && channel < COMM_CHANNELS);
-	*r = (struct comm_request){.kind = REQUEST_SEND, .comm = c, .peer = peer,
-				   .channel = channel, .data = (void *)(uintptr_t)data,
+	*r = (struct comm_request){.kind = REQUEST_SEND,
+				   .comm = c,
+				   .peer = peer,
+				   .channel = channel,
+				   .data = (void *)(uintptr_t)data,
 				   .bytes = bytes};
 	start(r);
 }
@@ -144,16 +150,25 @@ void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
 		struct comm_request *r)
 {
 	assert(channel >= 0 && channel < COMM_CHANNELS);
-	*r = (struct comm_request){.kind = REQUEST_RECEIVE, .comm = c, .peer = peer,
-				   .channel = channel, .data = data, .bytes = bytes};
+	*r = (struct comm_request){.kind = REQUEST_RECEIVE,
+				   .comm = c,
+				   .peer = peer,
+				   .channel = channel,
+				   .data = data,
+				   .bytes = bytes};
 	start(r);
 }
 
-void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype, int root,
-		struct comm_request *r)
+void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
+		int root, struct comm_request *r)
 {
-	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE, .comm = c, .op = op, .data = buf,
-				   .n = n, .dtype = dtype, .root = root};
+	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE,
+				   .comm = c,
+				   .op = op,
+				   .data = buf,
+				   .n = n,
+				   .dtype = dtype,
+				   .root = root};
 	start(r);
 }
 

@@ -66,8 +66,9 @@ struct comm_status {
 	_Atomic uint64_t completed; /* requests so far: a sign of life */
 	_Atomic int kind;	    /* enum comm_request_kind of the wait; REQUEST_NONE: none */
 	_Atomic int op;		    /* enum comm_op of a collective */
-	_Atomic int peer;	    /* number in the world; the root's or first member's of a collective */
-	_Atomic uint64_t members;   /* of a collective: bit i is rank i of the world */
+	_Atomic int
+		peer; /* number in the world; the root's or first member's of a collective */
+	_Atomic uint64_t members; /* of a collective: bit i is rank i of the world */
 };
 
 int comm_rank(const struct comm *c);
@@ -96,8 +97,8 @@ void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t 
 void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
 		struct comm_request *r);
 /* root is ignored by operations without one. */
-void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype, int root,
-		struct comm_request *r);
+void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
+		int root, struct comm_request *r);
 
 /* Has it completed? Never blocks. True for a request that was never started. */
 bool comm_test(struct comm_request *r);

@@ -21,14 +21,14 @@ struct comm_ops {
 
 struct comm {
 	const struct comm_ops *ops;
-	void *state; /* the transport's own */
+	void *state;	    /* the transport's own */
 	struct comm *world; /* itself for the world */
 	int rank, size;
 	int *members; /* numbers in the world */
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
-	int spin; /* rounds of testing before sleeping */
+	int spin;		    /* rounds of testing before sleeping */
 };
 
 /* A comm with its members copied; the transport's part is still missing. */

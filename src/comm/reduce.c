@@ -31,7 +31,7 @@ static int has_f16c(void)
 }
 
 __attribute__((target("avx,f16c"))) static void widen_f16c(const uint16_t *x, float *out,
-							    size_t n)
+							   size_t n)
 {
 	for (size_t i = 0; i < n; i += 8)
 		_mm256_storeu_ps(out + i,
@@ -39,12 +39,12 @@ __attribute__((target("avx,f16c"))) static void widen_f16c(const uint16_t *x, fl
 }
 
 __attribute__((target("avx,f16c"))) static void narrow_f16c(const float *x, uint16_t *out,
-							     size_t n)
+							    size_t n)
 {
 	for (size_t i = 0; i < n; i += 8)
-		_mm_storeu_si128((__m128i *)(out + i),
-				 _mm256_cvtps_ph(_mm256_loadu_ps(x + i),
-						 _MM_FROUND_TO_NEAREST_INT));
+		_mm_storeu_si128(
+			(__m128i *)(out + i),
+			_mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 }
 #endif
 

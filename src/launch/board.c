@@ -24,7 +24,8 @@ void board_describe(const struct board_rank *b, const struct comm_status *s, cha
 		return;
 	switch ((enum comm_request_kind)s->kind) {
 	case REQUEST_SEND:
-		snprintf(buf + n, size - (size_t)n, ", waiting for rank %d to receive", s->peer);
+		snprintf(buf + n, size - (size_t)n, ", waiting for rank %d to receive",
+			 s->peer);
 		break;
 	case REQUEST_RECEIVE:
 		snprintf(buf + n, size - (size_t)n, ", waiting for rank %d to send", s->peer);

@@ -20,9 +20,9 @@
 enum { POLL_MS = 50, GRACE_MS = 300 };
 
 struct child {
-	pid_t pid; /* 0: has ended */
+	pid_t pid;	/* 0: has ended */
 	uint64_t signs; /* of life, as last seen */
-	double since; /* when they last changed */
+	double since;	/* when they last changed */
 };
 
 struct supervisor {
@@ -150,7 +150,8 @@ static enum status report_failure(struct supervisor *s, int rank, int status, st
 	if (WIFSIGNALED(status)) {
 		exit_code = 128 + WTERMSIG(status);
 		FAIL(err, code, "rank %d of %d on %s was ended by signal %d (%s), %s", rank,
-		     s->launch->ranks, host, WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
+		     s->launch->ranks, host, WTERMSIG(status), strsignal(WTERMSIG(status)),
+		     doing);
 		print_backtrace(board);
 	} else {
 		exit_code = WEXITSTATUS(status);
@@ -204,11 +205,12 @@ static enum status report_hang(struct supervisor *s, const double idle[], struct
 			continue;
 		describe(s, i, doing, sizeof(doing));
 		if (n >= 0 && (size_t)n < sizeof(line))
-			n += snprintf(line + n, sizeof(line) - (size_t)n, "  rank %d %s\n", i, doing);
+			n += snprintf(line + n, sizeof(line) - (size_t)n, "  rank %d %s\n", i,
+				      doing);
 	}
 	describe(s, culprit, doing, sizeof(doing));
-	fprintf(stderr, "no sign of life for %.1f s; the other ranks:\n%s",
-		idle[culprit] / 1e3, line);
+	fprintf(stderr, "no sign of life for %.1f s; the other ranks:\n%s", idle[culprit] / 1e3,
+		line);
 	FAIL(err, ERR_FAILED, "rank %d of %d hangs: last %s, for %.1f s; %d other ranks wait",
 	     culprit, s->launch->ranks, doing, idle[culprit] / 1e3, waiting);
 	return HINT(err, "a longer --timeout helps only if the work is really that slow");
@@ -239,11 +241,12 @@ static enum status check_progress(struct supervisor *s, struct error *err)
 
 static enum status on_signal(int number, struct error *err)
 {
-	enum status code = number == SIGINT ? ERR_INTERRUPTED
+	enum status code = number == SIGINT    ? ERR_INTERRUPTED
 			   : number == SIGTERM ? ERR_TERMINATED
 					       : ERR_HANGUP;
 
-	return FAIL(err, code, "stopped by %s", number == SIGINT ? "Ctrl-C" : strsignal(number));
+	return FAIL(err, code, "stopped by %s",
+		    number == SIGINT ? "Ctrl-C" : strsignal(number));
 }
 
 static enum status watch(struct supervisor *s, struct error *err)
@@ -272,8 +275,8 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 		pid_t pid = fork();
 
 		if (pid < 0) {
-			FAIL(err, ERR_FAILED, "can't start rank %d of %d: %s", i, s->launch->ranks,
-			     strerror(errno));
+			FAIL(err, ERR_FAILED, "can't start rank %d of %d: %s", i,
+			     s->launch->ranks, strerror(errno));
 			return HINT(err, "is 'ulimit -u' too small?");
 		}
 		if (pid == 0)

@@ -15,14 +15,14 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define CHECK(condition, ...)                                                                  \
-	do {                                                                                   \
-		if (!(condition)) {                                                            \
-			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);        \
-			fprintf(stderr, __VA_ARGS__);                                          \
-			fprintf(stderr, "\n");                                                 \
-			_exit(1);                                                              \
-		}                                                                              \
+#define CHECK(condition, ...)                                                           \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
+			fprintf(stderr, __VA_ARGS__);                                   \
+			fprintf(stderr, "\n");                                          \
+			_exit(1);                                                       \
+		}                                                                       \
 	} while (0)
 
 typedef void rank_fn(struct comm *world, void *arg);
@@ -63,8 +63,10 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	alarm(300);
 	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, &err), OK);
 	for (int i = 0; i < ranks; i++) {
-		threads[i] = (struct rank_thread){.memory = memory, .rank = i, .fn = fn, .arg = arg};
-		assert_int_equal(pthread_create(&threads[i].thread, NULL, rank_thread, &threads[i]), 0);
+		threads[i] =
+			(struct rank_thread){.memory = memory, .rank = i, .fn = fn, .arg = arg};
+		assert_int_equal(
+			pthread_create(&threads[i].thread, NULL, rank_thread, &threads[i]), 0);
 	}
 	for (int i = 0; i < ranks; i++)
 		pthread_join(threads[i].thread, NULL);

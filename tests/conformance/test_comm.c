@@ -17,7 +17,8 @@ static void put(void *buf, size_t i, enum dtype dtype, float v)
 	if (dtype == DTYPE_F32)
 		((float *)buf)[i] = v;
 	else
-		((uint16_t *)buf)[i] = dtype == DTYPE_F16 ? half_from_float(v) : bfloat_from_float(v);
+		((uint16_t *)buf)[i] =
+			dtype == DTYPE_F16 ? half_from_float(v) : bfloat_from_float(v);
 }
 
 static float get(const void *buf, size_t i, enum dtype dtype)
@@ -43,7 +44,8 @@ struct operation {
 static void begin(struct operation *o)
 {
 	for (size_t i = 0; i < o->n; i++)
-		put(o->buf, i, o->dtype, value_of(o->seed, comm_world_rank(o->group, comm_rank(o->group)), i));
+		put(o->buf, i, o->dtype,
+		    value_of(o->seed, comm_world_rank(o->group, comm_rank(o->group)), i));
 	/* The element behind the last must stay as it is. */
 	put(o->buf, o->n, o->dtype, 99);
 	comm_start(o->group, o->op, o->buf, o->n, o->dtype, o->root, &o->request);
@@ -70,7 +72,8 @@ static void check(const struct operation *o)
 	      comm_op_name(o->op), o->n);
 	for (size_t i = 0; i < o->n; i++) {
 		int owner = owner_of(c, o->n, i), root = comm_world_rank(c, o->root);
-		float sum = 0, want = value_of(o->seed, mine, i), got = get(o->buf, i, o->dtype);
+		float sum = 0, want = value_of(o->seed, mine, i),
+		      got = get(o->buf, i, o->dtype);
 
 		for (int m = 0; m < comm_size(c); m++)
 			sum += value_of(o->seed, comm_world_rank(c, m), i);
@@ -106,7 +109,8 @@ static void every_operation(struct comm *world, void *arg)
 				o.seed = op + dtype;
 				begin(&o);
 				rank_wait(&o.request);
-				CHECK(comm_test(&o.request), "a request that was waited for is done");
+				CHECK(comm_test(&o.request),
+				      "a request that was waited for is done");
 				check(&o);
 			}
 }
@@ -132,20 +136,22 @@ static void ordered_sum(struct comm *world, void *arg)
 		random_fill(&r, all[rank], N);
 	for (int round = 0; round < 3; round++) {
 		memcpy(buf, all[comm_rank(world)], sizeof(all[0]));
-		CHECK(comm_run(world, COMM_ALLREDUCE, buf, N, DTYPE_F32, 0, &err) == OK, "%s", err.msg);
+		CHECK(comm_run(world, COMM_ALLREDUCE, buf, N, DTYPE_F32, 0, &err) == OK, "%s",
+		      err.msg);
 		for (int i = 0; i < N; i++) {
 			float want = all[0][i];
 
 			for (int rank = 1; rank < comm_size(world); rank++)
 				want += all[rank][i];
-			CHECK(buf[i] == want, "element %d: %a, in order it is %a", i, (double)buf[i],
-			      (double)want);
+			CHECK(buf[i] == want, "element %d: %a, in order it is %a", i,
+			      (double)buf[i], (double)want);
 		}
 	}
 	/* fp16: summed in fp32, rounded once. */
 	for (int i = 0; i < N; i++)
 		half[i] = half_from_float(all[comm_rank(world)][i]);
-	CHECK(comm_run(world, COMM_ALLREDUCE, half, N, DTYPE_F16, 0, &err) == OK, "%s", err.msg);
+	CHECK(comm_run(world, COMM_ALLREDUCE, half, N, DTYPE_F16, 0, &err) == OK, "%s",
+	      err.msg);
 	for (int i = 0; i < N; i++) {
 		float want = half_to_float(half_from_float(all[0][i]));
 
@@ -189,7 +195,8 @@ static void flood(struct comm *world, void *arg)
 	for (int k = 0; k < per_pair; k++)
 		for (int peer = 0; peer < n; peer++)
 			for (int ch = 0; ch < COMM_CHANNELS; ch++, at++)
-				comm_irecv(world, peer, ch, &in[at], sizeof(int), &receives[at]);
+				comm_irecv(world, peer, ch, &in[at], sizeof(int),
+					   &receives[at]);
 	for (int i = total - 1; i >= 0; i--) {
 		rank_wait(&receives[i]);
 		rank_wait(&sends[i]);
@@ -199,7 +206,8 @@ static void flood(struct comm *world, void *arg)
 		for (int peer = 0; peer < n; peer++)
 			for (int ch = 0; ch < COMM_CHANNELS; ch++, at++)
 				CHECK(in[at] == peer * 1000000 + me * 10000 + ch * 1000 + k,
-				      "message %d from %d on channel %d is %d", k, peer, ch, in[at]);
+				      "message %d from %d on channel %d is %d", k, peer, ch,
+				      in[at]);
 	free(sends);
 	free(receives);
 }
@@ -230,7 +238,8 @@ static void large(struct comm *world, void *arg)
 		comm_isend(world, peer, 0, a, bytes, &send);
 		rank_wait(&send);
 		rank_wait(&receive);
-		CHECK(!bytes || (b[0] == peer + 1 && b[bytes - 1] == peer + 1), "%zu bytes", bytes);
+		CHECK(!bytes || (b[0] == peer + 1 && b[bytes - 1] == peer + 1), "%zu bytes",
+		      bytes);
 	}
 	{
 		size_t n = most / sizeof(float);
@@ -239,7 +248,8 @@ static void large(struct comm *world, void *arg)
 
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)comm_rank(world) + 1;
-		CHECK(comm_run(world, COMM_ALLREDUCE, x, n, DTYPE_F32, 0, &err) == OK, "%s", err.msg);
+		CHECK(comm_run(world, COMM_ALLREDUCE, x, n, DTYPE_F32, 0, &err) == OK, "%s",
+		      err.msg);
 		for (size_t i = 0; i < n; i++)
 			CHECK(x[i] == 3, "element %zu is %g", i, (double)x[i]);
 	}
@@ -290,27 +300,35 @@ static void storm(struct comm *world, void *arg)
 		struct comm_request send, receive;
 
 		*token = round * 100 + me;
-		comm_irecv(world, (me + n - 1) % n, round % COMM_CHANNELS, passed, sizeof(int), &receive);
+		comm_irecv(world, (me + n - 1) % n, round % COMM_CHANNELS, passed, sizeof(int),
+			   &receive);
 		for (int i = 0; i < IN_FLIGHT; i++) {
 			/* The same for every rank: what, where, how much. */
-			int kind = random_int(&common, 0, 3), root = random_int(&common, 0, 1000);
+			int kind = random_int(&common, 0, 3),
+			    root = random_int(&common, 0, 1000);
 
-			ops[i] = (struct operation){.group = groups[kind], .buf = bufs[i],
-						    .op = (enum comm_op)random_int(&common, 0, COMM_OP_COUNT - 1),
-						    .dtype = (enum dtype)random_int(&common, 0, 2),
-						    .n = (size_t)random_int(&common, 0, LARGEST),
-						    .seed = round * IN_FLIGHT + i};
+			ops[i] = (struct operation){
+				.group = groups[kind],
+				.buf = bufs[i],
+				.op = (enum comm_op)random_int(&common, 0, COMM_OP_COUNT - 1),
+				.dtype = (enum dtype)random_int(&common, 0, 2),
+				.n = (size_t)random_int(&common, 0, LARGEST),
+				.seed = round * IN_FLIGHT + i};
 			if (!ops[i].group)
 				continue;
 			ops[i].root = root % comm_size(ops[i].group);
 			begin(&ops[i]);
 			if (i == IN_FLIGHT / 2)
-				comm_isend(world, (me + 1) % n, round % COMM_CHANNELS, token, sizeof(int), &send);
+				comm_isend(world, (me + 1) % n, round % COMM_CHANNELS, token,
+					   sizeof(int), &send);
 		}
 		if (!ops[IN_FLIGHT / 2].group)
-			comm_isend(world, (me + 1) % n, round % COMM_CHANNELS, token, sizeof(int), &send);
-		for (int k = random_int(&own, 0, IN_FLIGHT - 1), left = IN_FLIGHT; left > 0; left--) {
-			k = (k + 5) % IN_FLIGHT; /* 5 and 12 have no common factor: all get a turn */
+			comm_isend(world, (me + 1) % n, round % COMM_CHANNELS, token,
+				   sizeof(int), &send);
+		for (int k = random_int(&own, 0, IN_FLIGHT - 1), left = IN_FLIGHT; left > 0;
+		     left--) {
+			k = (k + 5) %
+			    IN_FLIGHT; /* 5 and 12 have no common factor: all get a turn */
 			if (ops[k].group) {
 				rank_wait(&ops[k].request);
 				check(&ops[k]);
@@ -318,7 +336,8 @@ static void storm(struct comm *world, void *arg)
 		}
 		rank_wait(&send);
 		rank_wait(&receive);
-		CHECK(*passed == round * 100 + (me + n - 1) % n, "round %d: got %d", round, *passed);
+		CHECK(*passed == round * 100 + (me + n - 1) % n, "round %d: got %d", round,
+		      *passed);
 	}
 	for (int kind = 1; kind < 4; kind++)
 		comm_free(groups[kind]);
@@ -354,8 +373,8 @@ static void late(struct comm *world, void *arg)
 	CHECK(!comm_test(&r), "nothing was sent yet");
 	rank_wait(&r);
 	CHECK(*x == 7, "got %d", *x);
-	CHECK(RANKS_ARE_THREADS || (double)clock() / CLOCKS_PER_SEC < 0.1, "waiting took %g s of CPU time",
-	      (double)clock() / CLOCKS_PER_SEC);
+	CHECK(RANKS_ARE_THREADS || (double)clock() / CLOCKS_PER_SEC < 0.1,
+	      "waiting took %g s of CPU time", (double)clock() / CLOCKS_PER_SEC);
 }
 
 static void waiting_is_asleep(void **state)

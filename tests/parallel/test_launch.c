@@ -181,7 +181,8 @@ static void a_killed_rank_is_named_every_time(void **state)
 		start = clock_ms();
 		snprintf(name, sizeof(name), "rank %d of %d", victim, l.ranks);
 		assert_int_equal(launch_run(&l, exchange, NULL, &err), ERR_FAILED);
-		if (!strstr(err.msg, name) || !strstr(err.msg, "signal 9") || err.exit_code != 137)
+		if (!strstr(err.msg, name) || !strstr(err.msg, "signal 9") ||
+		    err.exit_code != 137)
 			fail_msg("killed rank %d, got %d: %s", victim, err.exit_code, err.msg);
 		assert_true(clock_ms() - start < 3000);
 		waitpid(shooter, NULL, 0);
@@ -204,7 +205,8 @@ static void a_stopped_rank_is_a_hang_with_its_name(void **state)
 		memset((void *)shared, 0, sizeof(*shared));
 		shooter = shoot(&r, victim, SIGSTOP);
 		assert_int_equal(launch_run(&l, exchange, NULL, &err), ERR_FAILED);
-		/* It may have been stopped while it waited itself; then the first one is named. */
+		/* It may have been stopped while it waited itself; then the first one is named.
+		 */
 		snprintf(name, sizeof(name), "rank %d of %d hangs", victim, l.ranks);
 		if (!strstr(err.msg, "hangs: last at step") ||
 		    (!strstr(err.msg, name) && strstr(err.msg, "not waiting")))

@@ -22,7 +22,7 @@ struct bell {
 
 /* Messages of one sender to one receiver, in order. */
 struct channel {
-	LINE _Atomic uint64_t sent; /* written by the sender, with the slots */
+	LINE _Atomic uint64_t sent;	/* written by the sender, with the slots */
 	LINE _Atomic uint64_t received; /* written by the receiver */
 	struct {
 		const void *data;

@@ -115,7 +115,8 @@ static enum status shm_alloc(struct comm *world, size_t bytes, void **out, struc
 		w->used = (size_t)round_up((int64_t)w->used, 2 << 20);
 	if (size > w->memory->segment_size - w->used ||
 	    fallocate(w->memory->fds[world->rank], 0, (off_t)w->used, (off_t)size)) {
-		FAIL(err, ERR_MEMORY, "out of shared memory: rank %d needs %zu bytes more than its %zu",
+		FAIL(err, ERR_MEMORY,
+		     "out of shared memory: rank %d needs %zu bytes more than its %zu",
 		     world->rank, bytes, w->used);
 		return HINT(err, "use a smaller model or fewer ranks");
 	}
@@ -355,7 +356,8 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 	for (int i = 0; i < memory->ranks; i++)
 		members[i] = i;
 	if (!state)
-		return FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks", memory->ranks);
+		return FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks",
+			    memory->ranks);
 	TRY(comm_new(&c, &comm_shm, NULL, members, memory->ranks, rank, err));
 	state->world.memory = memory;
 	/* The world takes the first group, as the first call of comm_create would. */
