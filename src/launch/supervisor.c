@@ -41,7 +41,8 @@ static struct board_rank *own_board;
 /* Leave the addresses on the board and die of the signal after all. */
 static void on_fatal(int number)
 {
-	own_board->frames = backtrace(own_board->backtrace, BOARD_FRAMES);
+	/* Safe in a handler once it was called before, which catch_fatal does. */
+	own_board->frames = backtrace(own_board->backtrace, BOARD_FRAMES); /* NOLINT */
 	signal(number, SIG_DFL);
 	raise(number);
 }
