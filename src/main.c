@@ -19,7 +19,10 @@ struct command {
 
 static const struct command commands[] = {
 	{"train", cmd_train, "train a model and write what was measured"},
-	{"bench", cmd_bench, "this machine's peaks, and the kernels against them"},
+	{"bench", cmd_bench,
+	 "this machine's peaks, and kernels and communication against them"},
+	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy"},
+	{"devices", cmd_devices, "what there is to compute on"},
 };
 
 static void print_help(FILE *out)

@@ -6,5 +6,7 @@
 
 enum status cmd_train(int argc, char *const *argv, struct error *err);
 enum status cmd_bench(int argc, char *const *argv, struct error *err);
+enum status cmd_doctor(int argc, char *const *argv, struct error *err);
+enum status cmd_devices(int argc, char *const *argv, struct error *err);
 
 #endif

@@ -1,0 +1,325 @@
+/*
+ * doctor.c - kolm doctor: what this machine offers and what would go wrong, each
+ * finding with its remedy; and kolm devices: what there is to compute on.
+ */
+#include "cmd/cmd.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "base/util.h"
+#include "comm/shm/shm.h"
+#include "config/option.h"
+#include "device/device.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct doctor {
+	bool as_json;
+	struct json json;
+	int warnings, failures;
+};
+
+enum level { GOOD, WARNING, FAILURE };
+
+/* clang-format off */
+static const struct option options[] = {
+	{"json", .group = "Options", .type = OPTION_FLAG, .offset = offsetof(struct doctor, as_json),
+	 .initial = "false", .help = "print one JSON document instead of text"},
+};
+/* clang-format on */
+
+static const struct option_table doctor_table = {
+	.command = "doctor",
+	.usage = "kolm doctor [--json]",
+	.summary =
+		"Look at this machine and say what would slow kolm down or stop it, and what to do.\n"
+		"Exit code 1 if something that kolm needs does not work here.",
+	.options = options,
+	.count = ARRAY_SIZE(options),
+};
+
+static const struct option_table devices_table = {
+	.command = "devices",
+	.usage = "kolm devices [--json]",
+	.summary = "List what kolm can compute on here.",
+	.options = options,
+	.count = ARRAY_SIZE(options),
+};
+
+/* One finding: what was looked at, what was found, and what to do about it (or NULL). */
+static void finding(struct doctor *d, enum level level, const char *name, const char *remedy,
+		    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static void finding(struct doctor *d, enum level level, const char *name, const char *remedy,
+		    const char *fmt, ...)
+{
+	static const char *const names[] = {"ok", "warning", "FAILURE"};
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	d->warnings += level == WARNING;
+	d->failures += level == FAILURE;
+	if (!d->as_json) {
+		printf("%-8s %-12s %s\n", names[level], name, text);
+		if (remedy)
+			printf("%-8s %-12s -> %s\n", "", "", remedy);
+		return;
+	}
+	json_begin_object(&d->json, NULL);
+	json_put_string(&d->json, "level", names[level]);
+	json_put_string(&d->json, "name", name);
+	json_put_string(&d->json, "text", text);
+	if (remedy)
+		json_put_string(&d->json, "remedy", remedy);
+	json_end_object(&d->json);
+}
+
+/* The first line of a small system file; false if there is none. */
+static bool read_line(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(buf, (int)size, f);
+
+	if (f)
+		fclose(f);
+	if (ok)
+		buf[strcspn(buf, "\n")] = '\0';
+	return ok;
+}
+
+static void check_cores(struct doctor *d, const struct device *dev)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	char text[128];
+	double quota, period;
+
+	finding(d, GOOD, "cpu", NULL, "%s; %ld hardware threads online",
+		device_description(dev), online);
+	if (read_line("/sys/fs/cgroup/cpu.max", text, sizeof(text)) &&
+	    sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0 &&
+	    quota / period < device_cores(dev))
+		finding(d, WARNING, "cpu quota",
+			"raise the container's CPU limit, or use --threads",
+			"this container may use %.2g cores' time, less than its %d cores",
+			quota / period, device_cores(dev));
+}
+
+static void check_load(struct doctor *d, const struct device *dev)
+{
+	double load;
+
+	if (getloadavg(&load, 1) != 1)
+		return;
+	if (load > 0.5 * device_cores(dev))
+		finding(d, WARNING, "load", "measure when the machine is quiet",
+			"other work keeps %.1f of %d cores busy: timings will be noisy", load,
+			device_cores(dev));
+	else
+		finding(d, GOOD, "load", NULL, "%.1f of %d cores busy", load,
+			device_cores(dev));
+}
+
+static void check_memory(struct doctor *d)
+{
+	uint64_t total = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	char text[128], size[32], limit_text[32];
+	unsigned long long limit;
+
+	units_format_size(total, size, sizeof(size));
+	if (read_line("/sys/fs/cgroup/memory.max", text, sizeof(text)) &&
+	    sscanf(text, "%llu", &limit) == 1 && limit < total) {
+		units_format_size(limit, limit_text, sizeof(limit_text));
+		finding(d, WARNING, "memory",
+			"raise the container's memory limit, or use --device-memory",
+			"this container may use %s of the machine's %s; beyond that it is killed",
+			limit_text, size);
+		return;
+	}
+	finding(d, GOOD, "memory", NULL, "%s", size);
+}
+
+static void check_huge_pages(struct doctor *d)
+{
+	char text[128];
+
+	if (!read_line("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof(text)))
+		return;
+	if (strstr(text, "[never]"))
+		finding(d, WARNING, "huge pages",
+			"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+			"off: large layers lose time in the page tables");
+	else
+		finding(d, GOOD, "huge pages", NULL, "%s", text);
+}
+
+static void check_pinning(struct doctor *d)
+{
+	cpu_set_t before;
+
+	if (sched_getaffinity(0, sizeof(before), &before) ||
+	    sched_setaffinity(0, sizeof(before), &before))
+		finding(d, WARNING, "pinning", "run with --pin none to silence this",
+			"threads can't be kept on their cores: %s", strerror(errno));
+	else
+		finding(d, GOOD, "pinning", NULL, "threads can be kept on their cores");
+}
+
+static void check_limits(struct doctor *d)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		finding(d, WARNING, "limits", "ulimit -v unlimited",
+			"address space is limited to %llu bytes: ranks may fail to map their memory",
+			(unsigned long long)limit.rlim_cur);
+	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < 256)
+		finding(d, WARNING, "limits", "ulimit -u 4096",
+			"only %llu processes are allowed", (unsigned long long)limit.rlim_cur);
+}
+
+static void check_shared_memory(struct doctor *d)
+{
+	struct shm_memory *memory;
+	struct error err;
+
+	if (shm_prepare(&memory, 2, false, &err) != OK) {
+		finding(d, FAILURE, "shm",
+			*err.hint ? err.hint : "a Linux kernel of 3.17 or later is needed",
+			"ranks can't share memory: %s", err.msg);
+		return;
+	}
+	shm_release(memory);
+	finding(d, GOOD, "shm", NULL, "ranks share memory through memfd; /dev/shm is not used");
+}
+
+static void check_clock(struct doctor *d)
+{
+	char text[64];
+
+	if (!read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
+		       sizeof(text)))
+		return;
+	if (!strcmp(text, "hpet") || !strcmp(text, "acpi_pm"))
+		finding(d, WARNING, "clock",
+			"boot with clocksource=tsc if the hardware allows it",
+			"%s: every look at the clock costs a microsecond", text);
+	else
+		finding(d, GOOD, "clock", NULL, "%s", text);
+}
+
+static void check_container(struct doctor *d)
+{
+	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
+		finding(d, GOOD, "container", NULL,
+			"inside a container: its limits count, not the machine's");
+}
+
+static enum status open_cpu(struct device **dev, struct error *err)
+{
+	struct device_options o = {.pin = false};
+
+	return device_open(dev, "cpu", &o, err);
+}
+
+/* Read the options and print help if it was asked for; *done says that it was. */
+static enum status begin(struct doctor *d, const struct option_table *table, int argc,
+			 char *const *argv, bool *done, struct error *err)
+{
+	struct option_values values;
+	enum status st;
+
+	options_init(&values, table, d);
+	json_init(&d->json, true);
+	TRY(options_parse(&values, argc, argv, err));
+	*done = values.help;
+	if (values.help)
+		options_print_help(table, stdout);
+out:
+	return st;
+}
+
+enum status cmd_doctor(int argc, char *const *argv, struct error *err)
+{
+	enum status st;
+	struct doctor d = {0};
+	struct device *dev = NULL;
+	bool done = false;
+
+	TRY(begin(&d, &doctor_table, argc, argv, &done, err));
+	if (done)
+		goto out;
+	TRY(open_cpu(&dev, err));
+	if (d.as_json) {
+		json_begin_object(&d.json, NULL);
+		json_begin_array(&d.json, "findings");
+	}
+	check_cores(&d, dev);
+	check_load(&d, dev);
+	check_memory(&d);
+	check_huge_pages(&d);
+	check_pinning(&d);
+	check_limits(&d);
+	check_shared_memory(&d);
+	check_clock(&d);
+	check_container(&d);
+	if (d.as_json) {
+		json_end_array(&d.json);
+		json_put_int(&d.json, "warnings", d.warnings);
+		json_put_int(&d.json, "failures", d.failures);
+		json_end_object(&d.json);
+		fputs(d.json.text.data, stdout);
+	} else {
+		printf("\n%d warnings, %d failures\n", d.warnings, d.failures);
+	}
+	if (d.failures)
+		st = FAIL(err, ERR_FAILED, "%d of what kolm needs does not work here",
+			  d.failures);
+out:
+	device_close(dev);
+	json_release(&d.json);
+	return st;
+}
+
+enum status cmd_devices(int argc, char *const *argv, struct error *err)
+{
+	enum status st;
+	struct doctor d = {0};
+	struct device *dev = NULL;
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	char size[32];
+	bool done = false;
+
+	TRY(begin(&d, &devices_table, argc, argv, &done, err));
+	if (done)
+		goto out;
+	TRY(open_cpu(&dev, err));
+	units_format_size(memory, size, sizeof(size));
+	if (!d.as_json) {
+		printf("cpu  %s, %s of memory\n", device_description(dev), size);
+		goto out;
+	}
+	json_begin_object(&d.json, NULL);
+	json_begin_array(&d.json, "devices");
+	json_begin_object(&d.json, NULL);
+	json_put_string(&d.json, "name", "cpu");
+	json_put_string(&d.json, "description", device_description(dev));
+	json_put_int(&d.json, "cores", device_cores(dev));
+	json_put_int(&d.json, "memory_bytes", (int64_t)memory);
+	json_end_object(&d.json);
+	json_end_array(&d.json);
+	json_end_object(&d.json);
+	fputs(d.json.text.data, stdout);
+out:
+	device_close(dev);
+	json_release(&d.json);
+	return st;
+}
