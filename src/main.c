@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
+#include "config/config.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -25,13 +26,18 @@ static const struct command commands[] = {
 	{"devices", cmd_devices, "what there is to compute on"},
 };
 
+static const struct option_table *const tables[] = {&config_table, &bench_table, &doctor_table,
+						    &devices_table};
+
 static void print_help(FILE *out)
 {
 	fprintf(out,
 		"kolm %s - a parallel training engine\n\nusage: kolm COMMAND [options]\n\n",
 		KOLM_VERSION);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
+	fprintf(out, "  %-11s %s\n  %-11s %s\n", "man", "print the manual page (for man -l -)",
+		"completion", "print the completion script for bash");
 	fprintf(out, "\n'kolm COMMAND --help' lists a command's options.\n"
 		     "\nExamples:\n"
 		     "  kolm train --dim 1024 --depth 8 --batch 64\n"
@@ -62,6 +68,14 @@ static enum status dispatch(int argc, char **argv, struct error *err)
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		print_help(stdout);
+		return OK;
+	}
+	if (!strcmp(name, "man")) {
+		options_print_man(tables, ARRAY_SIZE(tables), stdout);
+		return OK;
+	}
+	if (!strcmp(name, "completion")) {
+		options_print_completion(tables, ARRAY_SIZE(tables), stdout);
 		return OK;
 	}
 	if (!*name) {

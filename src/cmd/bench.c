@@ -42,7 +42,7 @@ static const char *const examples[] = {
 };
 /* clang-format on */
 
-static const struct option_table table = {
+const struct option_table bench_table = {
 	.command = "bench",
 	.usage = "kolm bench peak|gemm|kernels|comm [options]",
 	.summary =
@@ -260,11 +260,11 @@ enum status cmd_bench(int argc, char *const *argv, struct error *err)
 	struct bench b = {0};
 	struct option_values values;
 
-	options_init(&values, &table, &b);
+	options_init(&values, &bench_table, &b);
 	json_init(&b.json, true);
 	TRY(options_parse(&values, argc, argv, err));
 	if (values.help) {
-		options_print_help(&table, stdout);
+		options_print_help(&bench_table, stdout);
 		goto out;
 	}
 	if (!values.positionals) {

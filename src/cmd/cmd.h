@@ -3,10 +3,14 @@
 #define KOLM_CMD_CMD_H
 
 #include "base/error.h"
+#include "config/option.h"
 
 enum status cmd_train(int argc, char *const *argv, struct error *err);
 enum status cmd_bench(int argc, char *const *argv, struct error *err);
 enum status cmd_doctor(int argc, char *const *argv, struct error *err);
 enum status cmd_devices(int argc, char *const *argv, struct error *err);
+
+/* Their options; that of train is config_table. */
+extern const struct option_table bench_table, doctor_table, devices_table;
 
 #endif

@@ -33,7 +33,7 @@ static const struct option options[] = {
 };
 /* clang-format on */
 
-static const struct option_table doctor_table = {
+const struct option_table doctor_table = {
 	.command = "doctor",
 	.usage = "kolm doctor [--json]",
 	.summary =
@@ -43,7 +43,7 @@ static const struct option_table doctor_table = {
 	.count = ARRAY_SIZE(options),
 };
 
-static const struct option_table devices_table = {
+const struct option_table devices_table = {
 	.command = "devices",
 	.usage = "kolm devices [--json]",
 	.summary = "List what kolm can compute on here.",

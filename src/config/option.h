@@ -84,5 +84,9 @@ enum status options_read_json(struct option_values *v, const char *bytes, size_t
 void options_write_json(const struct option_values *v, struct json *j);
 
 void options_print_help(const struct option_table *table, FILE *out);
+/* All commands as one man page in troff, and as a completion script for bash. */
+void options_print_man(const struct option_table *const *tables, size_t count, FILE *out);
+void options_print_completion(const struct option_table *const *tables, size_t count,
+			      FILE *out);
 
 #endif
