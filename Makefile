@@ -59,4 +59,4 @@ install: all
 	@cmake --install $(BUILD)
 
 clean:
-	@rm -rf build build-* build.log
+	@rm -rf $(BUILD) $(BUILD).log build build-*

@@ -66,6 +66,11 @@ static enum status dispatch(int argc, char **argv, struct error *err)
 		printf("kolm %s\n", KOLM_VERSION);
 		return OK;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && argc == 3 && !strcmp(name, "help"); i++)
+		if (!strcmp(tables[i]->command, argv[2])) {
+			options_print_help(tables[i], stdout);
+			return OK;
+		}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		print_help(stdout);
 		return OK;

@@ -104,6 +104,18 @@ bool units_parse_float(const char *text, double *out)
 	return true;
 }
 
+void units_format_count(int64_t n, char *buf, size_t size)
+{
+	if (n >= 1000000000)
+		snprintf(buf, size, "%.3g G", (double)n * 1e-9);
+	else if (n >= 1000000)
+		snprintf(buf, size, "%.3g M", (double)n * 1e-6);
+	else if (n >= 10000)
+		snprintf(buf, size, "%.3g k", (double)n * 1e-3);
+	else
+		snprintf(buf, size, "%d", (int)n);
+}
+
 void units_format_size(uint64_t bytes, char *buf, size_t size)
 {
 	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

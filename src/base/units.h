@@ -17,6 +17,8 @@ bool units_parse_time(const char *text, double *ms);
 bool units_parse_int(const char *text, int64_t *out);
 bool units_parse_float(const char *text, double *out);
 
+/* 8.4 M, 36.4 k, 12. */
+void units_format_count(int64_t n, char *buf, size_t size);
 /* 1.5 GiB, 96.0 KiB, 12 B. */
 void units_format_size(uint64_t bytes, char *buf, size_t size);
 

@@ -27,7 +27,7 @@ static const struct option options[] = {
 	{"in", .group = "Options", .type = OPTION_INT, AT(in), .initial = "1024", .meta = "N",
 	 .min = 1, .max = 1 << 20, .help = "gemm: inputs of that shape"},
 	{"ranks", .group = "Options", .type = OPTION_INT, AT(ranks), .initial = "all",
-	 .zero = "all", .meta = "N", .min = 1, .max = 64, .help = "comm: only so many ranks, instead of 2 and 8"},
+	 .zero = "all", .meta = "N", .min = 2, .max = 64, .help = "comm: only so many ranks, instead of 2 and 8"},
 	{"json", .group = "Options", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of a table"},
 };
@@ -48,7 +48,9 @@ const struct option_table bench_table = {
 	.summary =
 		"Measure this machine's peaks, and every kernel as a share of its bound in the "
 		"same run.\nThe best of many repeats counts, since these bounds are bests too; "
-		"tables show medians as well.",
+		"tables show medians as well.\n"
+		"comm: median time of one operation on buffers of that many bytes per rank, and bytes over\n"
+		"time; a message is half of a way there and back, every pair of neighbours at once.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -268,8 +270,18 @@ enum status cmd_bench(int argc, char *const *argv, struct error *err)
 		goto out;
 	}
 	if (!values.positionals) {
-		st = FAIL(err, ERR_USAGE, "kolm bench needs to know what to measure");
+		st = FAIL(err, ERR_USAGE, "bench needs to know what to measure");
 		HINT(err, "choose one of peak, gemm, kernels, comm");
+		goto out;
+	}
+	if (b.ranks && strcmp(values.positional[0], "comm")) {
+		st = FAIL(err, ERR_USAGE, "--ranks %d is only for bench comm", b.ranks);
+		HINT(err, "leave it out");
+		goto out;
+	}
+	if (b.rows && strcmp(values.positional[0], "gemm")) {
+		st = FAIL(err, ERR_USAGE, "--rows %d is only for bench gemm", b.rows);
+		HINT(err, "leave it out");
 		goto out;
 	}
 	if (!b.rows && (options_source(&values, "out") != SOURCE_DEFAULT ||

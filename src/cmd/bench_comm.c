@@ -34,11 +34,28 @@ struct results {
 struct plan {
 	double seconds;
 	struct results *results;
+	bool print; /* each row when it is measured */
 };
 
 static const char *op_name(int op)
 {
 	return op == PING_PONG ? "message" : comm_op_name((enum comm_op)op);
+}
+
+static double rate_of(const struct row *row)
+{
+	return (double)row->bytes / row->us * 1e-3;
+}
+
+/* A row of the table, as soon as it is known. */
+static void print_row(const struct row *row)
+{
+	printf("%-15s %6d %10zu %12.2f ", op_name(row->op), row->ranks, row->bytes, row->us);
+	if (row->bytes)
+		printf("%9.2f\n", rate_of(row));
+	else
+		printf("%9s\n", "-");
+	fflush(stdout);
 }
 
 /* There and back with the neighbour; every pair at once. An odd one out stands by. */
@@ -110,6 +127,8 @@ static enum status measure(struct rank *r, const struct plan *plan, int op, size
 	row.us = statistics_of(us, BATCHES).median;
 	if (r->number == 0)
 		plan->results->rows[plan->results->count++] = row;
+	if (r->number == 0 && plan->print)
+		print_row(&row);
 out:
 	return st;
 }
@@ -132,36 +151,22 @@ out:
 	return st;
 }
 
-static void put_rows(struct bench *b, const struct results *results, double memory)
+static void put_json(struct bench *b, const struct results *results)
 {
-	if (!b->as_json) {
-		printf("memory in this run: %.1f GB/s on all cores\n\n", memory);
-		printf("%-15s %6s %10s %12s %9s\n", "operation", "ranks", "bytes", "us",
-		       "GB/s");
-	} else {
-		json_put_double(&b->json, "memory_gb_per_s", memory);
-		json_begin_array(&b->json, "rows");
-	}
+	json_begin_array(&b->json, "rows");
 	for (int i = 0; i < results->count; i++) {
 		const struct row *row = &results->rows[i];
-		double rate = (double)row->bytes / row->us * 1e-3;
 
-		if (!b->as_json) {
-			printf("%-15s %6d %10zu %12.2f %9.2f\n", op_name(row->op), row->ranks,
-			       row->bytes, row->us, rate);
-			continue;
-		}
 		json_begin_object(&b->json, NULL);
 		json_put_string(&b->json, "op", op_name(row->op));
 		json_put_string(&b->json, "dtype", "fp32");
 		json_put_int(&b->json, "bytes", (int64_t)row->bytes);
 		json_put_int(&b->json, "ranks", row->ranks);
 		json_put_double(&b->json, "us", row->us);
-		json_put_double(&b->json, "gb_per_s", rate);
+		json_put_double(&b->json, "gb_per_s", rate_of(row));
 		json_end_object(&b->json);
 	}
-	if (b->as_json)
-		json_end_array(&b->json);
+	json_end_array(&b->json);
 }
 
 enum status bench_comm(struct bench *b, struct error *err)
@@ -172,7 +177,8 @@ enum status bench_comm(struct bench *b, struct error *err)
 	int n = b->ranks ? 1 : (int)ARRAY_SIZE(usual);
 	struct results *results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct plan plan = {.seconds = b->seconds / 2, .results = results};
+	struct plan plan = {
+		.seconds = b->seconds / 2, .results = results, .print = !b->as_json};
 
 	if (results == MAP_FAILED)
 		return FAIL(err, ERR_MEMORY, "no memory for the results");
@@ -181,15 +187,21 @@ enum status bench_comm(struct bench *b, struct error *err)
 	/* Threads do not survive a fork: end them before the ranks start. */
 	device_close(b->dev);
 	b->dev = NULL;
+	if (b->as_json) {
+		json_put_double(&b->json, "memory_gb_per_s", memory[TRAFFIC_COPY]);
+	} else {
+		printf("memory in this run: %.1f GB/s on all cores\n\n", memory[TRAFFIC_COPY]);
+		printf("%-15s %6s %10s %12s %9s\n", "operation", "ranks", "bytes", "us",
+		       "GB/s");
+	}
 	for (int i = 0; i < n; i++) {
 		struct launch launch = {.ranks = b->ranks ? b->ranks : usual[i],
 					.timeout_ms = 60 * 1000};
 
-		bench_progress("comm", i, n);
 		TRY(launch_run(&launch, run_rank, &plan, err));
 	}
-	bench_progress("comm", n, n);
-	put_rows(b, results, memory[TRAFFIC_COPY]);
+	if (b->as_json)
+		put_json(b, results);
 out:
 	munmap(results, sizeof(*results));
 	return st;

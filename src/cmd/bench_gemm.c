@@ -156,6 +156,8 @@ static void put_rows(struct bench *b, const struct row *rows, int n, double peak
 	if (!b->as_json) {
 		printf("FMA peak in this run: %.1f GFLOP/s; %s\n\n", peak,
 		       device_description(b->dev));
+		if (!rows[0].openblas)
+			printf("(OpenBLAS is not installed: libopenblas0-pthread would fill its column)\n");
 		printf("%-8s %5s %5s %5s %9s %6s %7s %9s\n", "op", "rows", "out", "in",
 		       "GFLOP/s", "share", "median", "OpenBLAS");
 	} else {

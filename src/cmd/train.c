@@ -101,13 +101,18 @@ static void print_heading(const struct training *t)
 {
 	const struct config *c = &t->config;
 	const struct stack_shape *shape = &t->engine->options.shape;
-	char size[32];
+	char size[32], parameters[32];
 
 	units_format_size(device_memory(t->dev)->total, size, sizeof(size));
-	log_info("kolm %s: %d layers %d-%d-%d, %.4g M parameters, loss %s", KOLM_VERSION,
-		 c->depth, shape->in, shape->dim, shape->out,
-		 (double)stack_parameters(shape) * 1e-6,
+	units_format_count(stack_parameters(shape), parameters, sizeof(parameters));
+	log_info("kolm %s: %d layer%s, %d inputs, %d wide, %d outputs; %s parameters; loss %s",
+		 KOLM_VERSION, c->depth, c->depth == 1 ? "" : "s", shape->in,
+		 c->depth == 1 ? shape->out : shape->dim, shape->out, parameters,
 		 t->data.labelled ? "cross-entropy" : "mse");
+	if (t->data.kind == DATA_TABLE)
+		log_info("data: %lld samples to learn from, %lld held out; %d features, %s",
+			 (long long)t->data.train, (long long)t->data.held_out, t->data.in,
+			 t->data.labelled ? "labelled" : "with targets");
 	log_info("batch %d = %d x %d; %s; %s in use", c->batch, c->micro_batches,
 		 c->micro_batch_size, device_description(t->dev), size);
 	if (c->threads > device_cores(t->dev))
@@ -153,6 +158,10 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.ms = clock_ms() - s.ms;
 	s.loss = result.loss;
 	s.grad_norm = result.grad_norm;
+	if (!isfinite(s.loss) && (step == 0 || isfinite(t->metrics.losses[step - 1])))
+		log_warn(
+			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
+			step);
 	metrics_add(&t->metrics, &s);
 	TRY(run_write_step(&t->run, &s, t->config.batch, err));
 	TRY(print_step(t, &s, err));
@@ -177,8 +186,6 @@ static void print_closing(const struct run_summary *s)
 	else if (s->evaluation)
 		log_info("held-out: %lld samples, loss %.6g", (long long)s->evaluation->samples,
 			 s->evaluation->loss);
-	if (!isfinite(s->metrics->losses[n - 1]))
-		log_warn("the loss is not finite: try a smaller --lr or --clip-grad 1");
 }
 
 /* How a run ends that a signal has stopped. */

@@ -30,7 +30,7 @@ static const struct option options[] = {
 	{"activation", .group = "Model", CHOICE(activation, activations), .initial = "relu",
 	 .help = "after every layer but the last"},
 	{"loss", .group = "Model", CHOICE(loss, losses), .initial = "auto",
-	 .help = "auto: cross-entropy where the data has labels, otherwise mse"},
+	 .help = "auto: cross-entropy where the last column of the data is whole numbers from 0 to 999, otherwise mse"},
 
 	{"batch", .group = "Batch", .type = OPTION_INT, AT(batch), .initial = "64", .meta = "N",
 	 .min = 1, .max = ROWS_LIMIT, .help = "global batch: samples per optimizer step"},
@@ -67,7 +67,7 @@ static const struct option options[] = {
 	{"seed", .group = "Run", .type = OPTION_INT64, AT(seed), .initial = "0", .meta = "N",
 	 .min = 0, .max = 9007199254740992.0, .help = "of weights and data; same seed, same run"},
 	{"data", .group = "Run", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
-	 .meta = "SPEC", .help = "synthetic (learnable), noise, csv:FILE (last column: label or "
+	 .meta = "SPEC", .help = "synthetic (learnable), noise, csv:FILE (numbers, last column: label or "
 	 "target), idx:IMAGES,LABELS"},
 	{"holdout", .group = "Run", .type = OPTION_FLOAT, AT(holdout), .initial = "0.1",
 	 .meta = "X", .min = 0, .max = 0.9,
@@ -85,7 +85,7 @@ static const struct option options[] = {
 
 	{"run-dir", .group = "Output", .type = OPTION_STRING, TEXT_AT(run_dir), .initial = "",
 	 .meta = "DIR", .unsaved = true,
-	 .help = "where the run's files go; default runs/TIME-PID"},
+	 .help = "where the run's files go, replacing those of an earlier run there; default runs/TIME-PID"},
 	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
 	 .initial = "", .meta = "DIR", .unsaved = true,
 	 .help = "write weights and batches for a check elsewhere (at most 20 steps)"},

@@ -46,7 +46,7 @@ static enum status unknown(const struct option_table *table, const char *name,
 	}
 	names[n++] = "help";
 	nearest = name_nearest(name, names, n);
-	FAIL(err, ERR_USAGE, "unknown option '%.64s'", name);
+	FAIL(err, ERR_USAGE, "unknown option '--%.64s'", name);
 	if (nearest)
 		return HINT(err, "did you mean --%s?", nearest);
 	return HINT(err, "'kolm %s --help' lists the options", table->command);
@@ -88,15 +88,16 @@ static enum status set_choice(const struct option *o, const char *text, int *out
 	return ERR_USAGE;
 }
 
-static enum status set_number(const struct option *o, const char *text, void *at,
-			      struct error *err)
+static enum status set_number(const struct option *o, const char *text,
+			      enum option_source source, void *at, struct error *err)
 {
 	enum status st = OK;
 	int64_t whole = 0;
 	double real = 0;
 	uint64_t bytes = 0;
 	/* config.json has the number, people write the word. */
-	bool is_zero_word = o->zero && (!strcmp(o->zero, text) || !strcmp(text, "0"));
+	bool is_zero_word = o->zero && (!strcmp(o->zero, text) ||
+					(source == SOURCE_FILE && !strcmp(text, "0")));
 
 	switch (o->type) {
 	case OPTION_INT:
@@ -126,8 +127,8 @@ out:
 	return st;
 }
 
-static enum status set_value(const struct option *o, const char *text, void *at,
-			     struct error *err)
+static enum status set_value(const struct option *o, const char *text,
+			     enum option_source source, void *at, struct error *err)
 {
 	switch (o->type) {
 	case OPTION_CHOICE:
@@ -148,7 +149,7 @@ static enum status set_value(const struct option *o, const char *text, void *at,
 		*(bool *)at = !strcmp(text, "true");
 		return OK;
 	default:
-		return set_number(o, text, at, err);
+		return set_number(o, text, source, at, err);
 	}
 }
 
@@ -164,14 +165,14 @@ enum status options_set(struct option_values *v, const char *name, const char *t
 	if (source < v->source[i]) {
 		/* Hidden by a higher source, but still checked. */
 		char *spare = calloc(1, o->capacity + sizeof(double));
-		enum status st = spare ? set_value(o, text, spare, err)
+		enum status st = spare ? set_value(o, text, source, spare, err)
 				       : FAIL(err, ERR_MEMORY, "no memory for an option");
 
 		free(spare);
 		return st;
 	}
 	v->source[i] = (unsigned char)source;
-	return set_value(o, text, field(v, o), err);
+	return set_value(o, text, source, field(v, o), err);
 }
 
 void options_init(struct option_values *v, const struct option_table *table, void *target)
@@ -182,7 +183,7 @@ void options_init(struct option_values *v, const struct option_table *table, voi
 	*v = (struct option_values){.table = table, .target = target};
 	for (size_t i = 0; i < table->count; i++) {
 		enum status st = set_value(&table->options[i], table->options[i].initial,
-					   field(v, &table->options[i]), &err);
+					   SOURCE_DEFAULT, field(v, &table->options[i]), &err);
 
 		assert(st == OK);
 		(void)st;

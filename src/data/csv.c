@@ -108,7 +108,9 @@ static enum status parse_line(const struct cursor *c, const char *p, const char 
 			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not a number",
 			     c->where, (long long)c->line, i + 1,
 			     (int)(stop - p > 40 ? 40 : stop - p), p);
-			return HINT(err, "mend or remove that line");
+			return HINT(
+				err,
+				"cells are plain numbers without quotes; labels are whole numbers from 0");
 		}
 		if (!isfinite(row[i])) {
 			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not finite",

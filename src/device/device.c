@@ -92,16 +92,16 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 	if (a->limit && a->total + bytes > a->limit) {
 		units_format_size(a->limit, limit, sizeof(limit));
 		FAIL(err, ERR_MEMORY,
-		     "out of device memory: %s (%s) needs %s, %s of %s are in use%s%s", what,
-		     memory_kind_name(kind), need, have, limit, at ? ": " : "", line);
+		     "out of device memory: %s needed for %s (%s), %s of %s are in use%s%s",
+		     need, what, memory_kind_name(kind), have, limit, at ? ": " : "", line);
 	} else {
 		FAIL(err, ERR_MEMORY,
 		     "out of memory: %s (%s) needs %s, more than this machine has free; %s are "
 		     "in "
 		     "use here%s%s",
-		     what, memory_kind_name(kind), need, have, at ? ": " : "", line);
+		     need, what, memory_kind_name(kind), have, at ? ": " : "", line);
 	}
-	return HINT(err, "use a smaller micro-batch or smaller layers%s",
+	return HINT(err, "use smaller layers or micro-batches%s",
 		    a->limit ? ", or a larger --device-memory" : "");
 }
 

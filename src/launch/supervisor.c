@@ -212,9 +212,9 @@ static enum status report_hang(struct supervisor *s, const double idle[], struct
 	describe(s, culprit, doing, sizeof(doing));
 	fprintf(stderr, "no sign of life for %.1f s; the other ranks:\n%s", idle[culprit] / 1e3,
 		line);
-	FAIL(err, ERR_FAILED, "rank %d of %d hangs: last %s, for %.1f s; %d other ranks wait",
-	     culprit, s->launch->ranks, doing, idle[culprit] / 1e3, waiting);
-	return HINT(err, "a longer --timeout helps only if the work is really that slow");
+	return FAIL(err, ERR_FAILED,
+		    "rank %d of %d hangs: last %s, for %.1f s; %d other ranks wait", culprit,
+		    s->launch->ranks, doing, idle[culprit] / 1e3, waiting);
 }
 
 static enum status check_progress(struct supervisor *s, struct error *err)

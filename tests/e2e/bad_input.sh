@@ -4,7 +4,7 @@
 
 refused() { expect_error 2 "$1" "$KOLM" train "${@:2}"; }
 
-refused "unknown option 'dimm'; did you mean --dim" --dimm 4
+refused "unknown option '--dimm'; did you mean --dim" --dimm 4
 refused "'--help' lists|'kolm train --help' lists" --zzzzzzzzzz 4
 refused "--dim 0 is out of range; it takes 1 to" --dim 0
 refused "--batch 10 does not divide into 3 micro-batches; --batch 9 or 12" --batch 10 --micro-batches 3
@@ -13,7 +13,7 @@ refused "can't read none.json" --config none.json
 echo '{"dim": 4' >broken.json
 refused "broken.json is not valid JSON: line" --config broken.json
 echo '{"dmi": 4}' >unknown.json
-refused "unknown.json: unknown option 'dmi'; did you mean --dim" --config unknown.json
+refused "unknown.json: unknown option '--dmi'; did you mean --dim" --config unknown.json
 refused "can't read none.csv" --data csv:none.csv
 printf '1,2\n3,nan\n' >nan.csv
 refused "nan.csv line 2, column 2: 'nan' is not finite" --data csv:nan.csv
@@ -30,7 +30,7 @@ refused "unexpected argument 'now'" now
 expect_error 2 "unknown command 'trian'; did you mean 'kolm train'" "$KOLM" trian
 expect_error 2 "choose one of peak, gemm, kernels, comm" "$KOLM" bench
 expect_error 2 "unknown benchmark 'fast'" "$KOLM" bench fast
-expect_error 1 "out of device memory: .* needs .* of 1.0 MiB" "$KOLM" train --device-memory 1MiB
+expect_error 1 "out of device memory: .* needed for .* of 1.0 MiB" "$KOLM" train --device-memory 1MiB
 expect_error 2 "KOLM_CPU=mmx" env KOLM_CPU=mmx "$KOLM" train --dim 4
 
 if [ "$(id -u)" != 0 ]; then
@@ -44,6 +44,8 @@ refused "not a regular file" --data csv:pipe
 refused "can't create the folder /proc/kolm" --dim 4 --run-dir run --dump-check /proc/kolm --steps 2
 refused "not a folder|Not a directory" --dim 4 --run-dir new/../nan.csv/x
 [ ! -e run ] && [ ! -e new ] || fail "a refused command left a folder behind"
+expect_error 2 "it takes 2 to 64" "$KOLM" bench comm --ranks 0
+expect_error 2 "only for bench comm" "$KOLM" bench gemm --ranks 4
 expect_error 2 "make a shape only with --rows" "$KOLM" bench gemm --out 512
 [ ! -e runs ] || fail "a refused command left runs/ behind: $(ls runs)"
 "$KOLM" train --help | grep -q "Examples:" || fail "--help has no examples"

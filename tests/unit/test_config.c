@@ -82,7 +82,7 @@ static void errors_name_values_and_what_would_fit(void **state)
 		{"--batch 10 --micro-batches 3", "10", "9 or 12"},
 		{"--dim 0", "--dim 0", "1 to"},
 		{"--dim 1.5", "--dim 1.5", "default 1024"},
-		{"--depht 4", "depht", "--depth"},
+		{"--depht 4", "--depht", "--depth"},
 		{"--lr abc", "abc", "learning rate"},
 		{"--optimizer rmsprop", "rmsprop", "sgd, momentum, adamw"},
 		{"--warmup 10 --steps 10", "10", "--warmup 9"},
