@@ -12,6 +12,7 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 		return code;
 	err->code = code;
 	err->exit_code = 0;
+	err->reported = false;
 	err->hint[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);

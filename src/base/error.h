@@ -8,6 +8,8 @@
 #ifndef KOLM_BASE_ERROR_H
 #define KOLM_BASE_ERROR_H
 
+#include <stdbool.h>
+
 enum status {
 	OK = 0,
 	ERR_FAILED,	 /* the work itself failed: disk full, broken pipe */
@@ -21,6 +23,7 @@ enum status {
 struct error {
 	enum status code;
 	int exit_code;	/* what the process should exit with; 0: as code says */
+	bool reported;	/* somebody has printed it already */
 	char msg[512];	/* what failed, with the values involved */
 	char hint[256]; /* what the reader can do about it; may be empty */
 };

@@ -22,7 +22,8 @@ static const int ops[] = {PING_PONG,	  COMM_BARRIER,	  COMM_ALLREDUCE, COMM_REDU
 struct row {
 	int op, ranks;
 	size_t bytes;
-	double us; /* median over batches */
+	double us;	     /* median over batches */
+	bool oversubscribed; /* more ranks than cores */
 };
 
 /* Shared with the ranks: rank 0 fills it in. */
@@ -35,6 +36,7 @@ struct plan {
 	double seconds;
 	struct results *results;
 	bool print; /* each row when it is measured */
+	int cores;
 };
 
 static const char *op_name(int op)
@@ -52,9 +54,10 @@ static void print_row(const struct row *row)
 {
 	printf("%-15s %6d %10zu %12.2f ", op_name(row->op), row->ranks, row->bytes, row->us);
 	if (row->bytes)
-		printf("%9.2f\n", rate_of(row));
+		printf("%9.2f", rate_of(row));
 	else
-		printf("%9s\n", "-");
+		printf("%9s", "-");
+	printf("%s\n", row->oversubscribed ? "  oversubscribed" : "");
 	fflush(stdout);
 }
 
@@ -105,7 +108,10 @@ static enum status measure(struct rank *r, const struct plan *plan, int op, size
 			   float *buf, float *word, struct error *err)
 {
 	enum status st;
-	struct row row = {.op = op, .ranks = r->ranks, .bytes = bytes};
+	struct row row = {.op = op,
+			  .ranks = r->ranks,
+			  .bytes = bytes,
+			  .oversubscribed = r->ranks > plan->cores};
 	double us[BATCHES], start;
 	int repeats;
 
@@ -164,6 +170,7 @@ static void put_json(struct bench *b, const struct results *results)
 		json_put_int(&b->json, "ranks", row->ranks);
 		json_put_double(&b->json, "us", row->us);
 		json_put_double(&b->json, "gb_per_s", rate_of(row));
+		json_put_bool(&b->json, "oversubscribed", row->oversubscribed);
 		json_end_object(&b->json);
 	}
 	json_end_array(&b->json);
@@ -184,6 +191,7 @@ enum status bench_comm(struct bench *b, struct error *err)
 		return FAIL(err, ERR_MEMORY, "no memory for the results");
 	TRY(bench_open(b, 0, err));
 	TRY(bench_memory(b, memory, err));
+	plan.cores = device_cores(b->dev);
 	/* Threads do not survive a fork: end them before the ranks start. */
 	device_close(b->dev);
 	b->dev = NULL;

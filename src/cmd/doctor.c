@@ -108,7 +108,7 @@ static void check_cores(struct doctor *d, const struct device *dev)
 	    quota / period < device_cores(dev))
 		finding(d, WARNING, "cpu quota",
 			"raise the container's CPU limit, or use --threads",
-			"this container may use %.2g cores' time, less than its %d cores",
+			"this container may use %.1f cores' time, less than its %d cores",
 			quota / period, device_cores(dev));
 }
 
@@ -120,10 +120,10 @@ static void check_load(struct doctor *d, const struct device *dev)
 		return;
 	if (load > 0.5 * device_cores(dev))
 		finding(d, WARNING, "load", "measure when the machine is quiet",
-			"other work keeps %.1f of %d cores busy: timings will be noisy", load,
-			device_cores(dev));
+			"a load of %.1f on %d cores in the last minute: timings will be noisy",
+			load, device_cores(dev));
 	else
-		finding(d, GOOD, "load", NULL, "%.1f of %d cores busy", load,
+		finding(d, GOOD, "load", NULL, "%.1f on %d cores in the last minute", load,
 			device_cores(dev));
 }
 
@@ -180,6 +180,10 @@ static void check_limits(struct doctor *d)
 		finding(d, WARNING, "limits", "ulimit -v unlimited",
 			"address space is limited to %llu bytes: ranks may fail to map their memory",
 			(unsigned long long)limit.rlim_cur);
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		finding(d, WARNING, "limits", "ulimit -f unlimited",
+			"files are limited to %llu bytes, and shared memory with them",
+			(unsigned long long)limit.rlim_cur);
 	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    limit.rlim_cur < 256)
 		finding(d, WARNING, "limits", "ulimit -u 4096",
@@ -192,8 +196,7 @@ static void check_shared_memory(struct doctor *d)
 	struct error err;
 
 	if (shm_prepare(&memory, 2, false, &err) != OK) {
-		finding(d, FAILURE, "shm",
-			*err.hint ? err.hint : "a Linux kernel of 3.17 or later is needed",
+		finding(d, FAILURE, "shm", *err.hint ? err.hint : NULL,
 			"ranks can't share memory: %s", err.msg);
 		return;
 	}

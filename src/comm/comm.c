@@ -162,13 +162,16 @@ void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
 void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		int root, struct comm_request *r)
 {
+	bool rooted = op == COMM_BROADCAST || op == COMM_SCATTER || op == COMM_GATHER;
+
+	assert(!rooted || (root >= 0 && root < c->size));
 	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE,
 				   .comm = c,
 				   .op = op,
 				   .data = buf,
 				   .n = n,
 				   .dtype = dtype,
-				   .root = root};
+				   .root = rooted ? root : 0};
 	start(r);
 }
 
@@ -197,6 +200,22 @@ static void publish(const struct comm_request *r)
 	status->kind = r->kind; /* last: it says that the others are valid */
 }
 
+/* Forget a request that will never be done: its memory is the caller's again. */
+static void forget(struct comm *world, struct comm_request *r)
+{
+	struct comm_request **p = &world->first;
+
+	world->last = NULL;
+	while (*p) {
+		if (*p == r) {
+			*p = r->next;
+			continue;
+		}
+		world->last = *p;
+		p = &(*p)->next;
+	}
+}
+
 enum status comm_wait(struct comm_request *r, struct error *err)
 {
 	enum status st = OK;
@@ -213,6 +232,8 @@ enum status comm_wait(struct comm_request *r, struct error *err)
 	while (!comm_test(r))
 		TRY(world->ops->sleep(world, r, err));
 out:
+	if (st != OK)
+		forget(world, r);
 	if (world->status)
 		world->status->kind = REQUEST_NONE;
 	return st;

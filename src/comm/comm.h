@@ -40,7 +40,8 @@ const char *comm_op_name(enum comm_op op);
 
 enum comm_request_kind { REQUEST_NONE, REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE };
 
-/* A transfer under way. The caller's; nothing is allocated for it. */
+/* A transfer under way. The caller's; nothing is allocated for it. It is not reused, moved
+   or freed before it is done or a wait for it has failed. */
 struct comm_request {
 	enum comm_request_kind kind;
 	struct comm *comm;

@@ -21,7 +21,7 @@ static void add_f32(float *restrict sum, const float *restrict x, size_t n)
 #if defined(__x86_64__)
 static int has_f16c(void)
 {
-	static int known = -1;
+	static _Atomic int known = -1;
 	unsigned a, b, c, d;
 
 	if (known < 0)

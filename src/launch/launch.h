@@ -32,7 +32,8 @@ struct launch {
 	double timeout_ms; /* a rank without a sign of life for so long hangs; 0: never */
 };
 
-/* err names the root cause; err->exit_code is the failing rank's own, or 128 + signal. */
+/* Called by the main thread, with no other thread running. err names the root cause;
+ * err->exit_code is the failing rank's own, or 128 + signal. */
 enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct error *err);
 
 #endif

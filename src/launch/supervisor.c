@@ -21,8 +21,9 @@ enum { POLL_MS = 50, GRACE_MS = 300 };
 
 struct child {
 	pid_t pid;	/* 0: has ended */
+	bool stopped;	/* by SIGSTOP or a debugger */
 	uint64_t signs; /* of life, as last seen */
-	double since;	/* when they last changed */
+	double idle_ms; /* watched without a new one */
 };
 
 struct supervisor {
@@ -31,7 +32,9 @@ struct supervisor {
 	struct board_rank *board; /* (ranks), shared */
 	struct child children[SHM_RANKS_MAX];
 	int running;
+	double last_poll;
 	sigset_t signals, before;
+	struct sigaction child_action; /* of SIGCHLD before */
 };
 
 /* ---- in a rank ---- */
@@ -90,7 +93,9 @@ static _Noreturn void run_rank(struct supervisor *s, int number, pid_t parent, r
 	TRY(fn(&r, arg, &board->error));
 	comm_free(r.world);
 out:
-	fflush(stdout);
+	if (fflush(stdout) && st == OK)
+		st = FAIL(&board->error, ERR_FAILED, "can't write to standard output: %s",
+			  strerror(errno));
 	_exit(error_exit_code(st));
 }
 
@@ -114,8 +119,10 @@ static void stop_all(struct supervisor *s)
 		nanosleep(&pause, NULL);
 	}
 	for (int i = 0; i < s->launch->ranks; i++)
-		if (s->children[i].pid > 0) {
+		if (s->children[i].pid > 0)
 			kill(s->children[i].pid, SIGKILL);
+	for (int i = 0; i < s->launch->ranks; i++)
+		if (s->children[i].pid > 0) {
 			waitpid(s->children[i].pid, NULL, 0);
 			s->children[i].pid = 0;
 			s->running--;
@@ -125,6 +132,13 @@ static void stop_all(struct supervisor *s)
 static void describe(struct supervisor *s, int rank, char *buf, size_t size)
 {
 	board_describe(&s->board[rank], shm_status(s->memory, rank), buf, size);
+}
+
+/* Say it now, so that the cause stands before the details; main will not repeat it. */
+static void print_cause(struct error *err)
+{
+	fprintf(stderr, "kolm: %s%s%s\n", err->msg, *err->hint ? "; " : "", err->hint);
+	err->reported = true;
 }
 
 /* The fork shares our addresses, so we can name the functions of a rank's backtrace. */
@@ -144,24 +158,23 @@ static enum status report_failure(struct supervisor *s, int rank, int status, st
 	const struct board_rank *board = &s->board[rank];
 	char doing[256], host[64] = "this machine";
 	enum status code = ERR_FAILED;
-	int exit_code;
 
 	gethostname(host, sizeof(host) - 1);
 	describe(s, rank, doing, sizeof(doing));
 	if (WIFSIGNALED(status)) {
-		exit_code = 128 + WTERMSIG(status);
 		FAIL(err, code, "rank %d of %d on %s was ended by signal %d (%s), %s", rank,
 		     s->launch->ranks, host, WTERMSIG(status), strsignal(WTERMSIG(status)),
 		     doing);
-		print_backtrace(board);
+		err->exit_code = 128 + WTERMSIG(status);
 	} else {
-		exit_code = WEXITSTATUS(status);
 		code = board->error.code != OK ? board->error.code : ERR_FAILED;
 		FAIL(err, code, "rank %d of %d on %s: %.300s", rank, s->launch->ranks, host,
 		     board->error.code != OK ? board->error.msg : "ended without a message");
 		HINT(err, "%s", board->error.hint);
+		err->exit_code = WEXITSTATUS(status);
 	}
-	err->exit_code = exit_code;
+	print_cause(err);
+	print_backtrace(board);
 	return code;
 }
 
@@ -169,12 +182,17 @@ static enum status report_failure(struct supervisor *s, int rank, int status, st
 static enum status reap(struct supervisor *s, struct error *err)
 {
 	for (int i = 0; i < s->launch->ranks; i++) {
+		struct child *c = &s->children[i];
 		int status;
 
-		if (s->children[i].pid <= 0 ||
-		    waitpid(s->children[i].pid, &status, WNOHANG) != s->children[i].pid)
+		if (c->pid <= 0 ||
+		    waitpid(c->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != c->pid)
 			continue;
-		s->children[i].pid = 0;
+		if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+			c->stopped = WIFSTOPPED(status);
+			continue;
+		}
+		c->pid = 0;
 		s->running--;
 		if (!WIFEXITED(status) || WEXITSTATUS(status))
 			return report_failure(s, i, status, err);
@@ -182,62 +200,104 @@ static enum status reap(struct supervisor *s, struct error *err)
 	return OK;
 }
 
-/* A rank shows no sign of life: name it and who waits for it. Ranks that wait are not
-   to blame while there is one that does not. */
-static enum status report_hang(struct supervisor *s, const double idle[], struct error *err)
+static bool waits(struct supervisor *s, int rank)
 {
-	char doing[256], line[512];
-	int culprit = -1, waiting = 0, n = 0;
+	return shm_status(s->memory, rank)->kind != REQUEST_NONE;
+}
+
+/* A rank that has ended and that somebody still waits for, or -1. */
+static int ended_too_early(struct supervisor *s)
+{
+	for (int i = 0; i < s->launch->ranks; i++) {
+		const struct comm_status *status = shm_status(s->memory, i);
+
+		if (s->children[i].pid <= 0 || !waits(s, i))
+			continue;
+		for (int j = 0; j < s->launch->ranks; j++)
+			if (s->children[j].pid == 0 &&
+			    (status->kind == REQUEST_COLLECTIVE ? status->members >> j & 1
+								: status->peer == j))
+				return j;
+	}
+	return -1;
+}
+
+/* Who is to blame when nothing moves: one that is stopped, one that does not wait, one
+   that has ended without the others; if all wait for each other, the first. */
+static int find_culprit(struct supervisor *s)
+{
+	int culprit = -1, first = -1;
 
 	for (int i = 0; i < s->launch->ranks; i++) {
-		bool waits = shm_status(s->memory, i)->kind != REQUEST_NONE;
+		const struct child *c = &s->children[i];
 
-		if (s->children[i].pid > 0 && !waits &&
-		    (culprit < 0 || idle[i] > idle[culprit]))
+		if (c->pid <= 0)
+			continue;
+		if (c->stopped)
+			return i;
+		if (!waits(s, i) && (culprit < 0 || c->idle_ms > s->children[culprit].idle_ms))
 			culprit = i;
-		waiting += s->children[i].pid > 0 && waits;
+		first = first < 0 ? i : first;
 	}
-	for (int i = 0; i < s->launch->ranks && culprit < 0; i++)
-		if (s->children[i].pid > 0)
-			culprit = i; /* all wait for each other */
-	line[0] = '\0';
+	if (culprit < 0)
+		culprit = ended_too_early(s);
+	return culprit < 0 ? first : culprit;
+}
+
+static enum status report_hang(struct supervisor *s, struct error *err)
+{
+	int culprit = find_culprit(s);
+	const struct child *c = &s->children[culprit];
+	char doing[256];
+
+	describe(s, culprit, doing, sizeof(doing));
+	if (c->pid > 0)
+		FAIL(err, ERR_FAILED, "rank %d of %d hangs%s: last %s, for %.1f s", culprit,
+		     s->launch->ranks, c->stopped ? " (it is stopped)" : "", doing,
+		     c->idle_ms / 1e3);
+	else
+		FAIL(err, ERR_FAILED,
+		     "rank %d of %d has ended while others wait for it: last %s", culprit,
+		     s->launch->ranks, doing);
+	print_cause(err);
 	for (int i = 0; i < s->launch->ranks; i++) {
 		if (s->children[i].pid <= 0 || i == culprit)
 			continue;
 		describe(s, i, doing, sizeof(doing));
-		if (n >= 0 && (size_t)n < sizeof(line))
-			n += snprintf(line + n, sizeof(line) - (size_t)n, "  rank %d %s\n", i,
-				      doing);
+		fprintf(stderr, "    rank %d %s\n", i, doing);
 	}
-	describe(s, culprit, doing, sizeof(doing));
-	fprintf(stderr, "no sign of life for %.1f s; the other ranks:\n%s", idle[culprit] / 1e3,
-		line);
-	return FAIL(err, ERR_FAILED,
-		    "rank %d of %d hangs: last %s, for %.1f s; %d other ranks wait", culprit,
-		    s->launch->ranks, doing, idle[culprit] / 1e3, waiting);
+	return ERR_FAILED;
 }
 
+/*
+ * Nothing moves if a rank that does not wait shows no sign of life, or if none does.
+ * Time counts only while we watch, so that a job that was stopped as a whole and goes
+ * on later is not taken for one that hangs.
+ */
 static enum status check_progress(struct supervisor *s, struct error *err)
 {
-	double now = clock_ms(), idle[SHM_RANKS_MAX] = {0};
-	bool hang = false;
+	double now = clock_ms(), elapsed = now - s->last_poll;
+	bool one = false, all = true;
 
+	s->last_poll = now;
 	if (s->launch->timeout_ms <= 0)
 		return OK;
+	if (elapsed > 2 * POLL_MS)
+		elapsed = 2 * POLL_MS;
 	for (int i = 0; i < s->launch->ranks; i++) {
 		struct child *c = &s->children[i];
 		uint64_t signs = s->board[i].beats + shm_status(s->memory, i)->completed;
+		bool late;
 
 		if (c->pid <= 0)
 			continue;
-		if (signs != c->signs) {
-			c->signs = signs;
-			c->since = now;
-		}
-		idle[i] = now - c->since;
-		hang = hang || idle[i] > s->launch->timeout_ms;
+		c->idle_ms = signs == c->signs ? c->idle_ms + elapsed : 0;
+		c->signs = signs;
+		late = c->idle_ms > s->launch->timeout_ms;
+		one = one || (late && (c->stopped || !waits(s, i)));
+		all = all && late;
 	}
-	return hang ? report_hang(s, idle, err) : OK;
+	return s->running > 0 && (one || all) ? report_hang(s, err) : OK;
 }
 
 static enum status on_signal(int number, struct error *err)
@@ -283,7 +343,6 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 		if (pid == 0)
 			run_rank(s, i, parent, fn, arg);
 		s->children[i].pid = pid;
-		s->children[i].since = clock_ms();
 		s->running++;
 	}
 	return OK;
@@ -296,18 +355,44 @@ static int cores_allowed(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }
 
+/* The signals that we wait for; what was ignored (nohup) stays ignored. */
+static void take_signals(struct supervisor *s)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+
+	sigemptyset(&s->signals);
+	sigaddset(&s->signals, SIGCHLD);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		struct sigaction now;
+
+		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler != SIG_IGN)
+			sigaddset(&s->signals, numbers[i]);
+	}
+	/* With SIGCHLD ignored, as some parents leave it, the kernel would reap for us. */
+	sigaction(SIGCHLD, &plain, &s->child_action);
+	sigprocmask(SIG_BLOCK, &s->signals, &s->before);
+}
+
+static void give_signals_back(struct supervisor *s)
+{
+	struct timespec now = {0};
+
+	/* A second Ctrl-C while we were stopping must not kill us before our report. */
+	while (sigtimedwait(&s->signals, NULL, &now) > 0)
+		;
+	sigaction(SIGCHLD, &s->child_action, NULL);
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
 enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct error *err)
 {
 	enum status st;
 	struct supervisor s = {.launch = l};
 	size_t size = sizeof(*s.board) * (size_t)l->ranks;
 
-	sigemptyset(&s.signals);
-	sigaddset(&s.signals, SIGCHLD);
-	sigaddset(&s.signals, SIGINT);
-	sigaddset(&s.signals, SIGTERM);
-	sigaddset(&s.signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &s.signals, &s.before);
+	take_signals(&s);
+	s.last_poll = clock_ms();
 	s.board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s.board == MAP_FAILED) {
 		s.board = NULL;
@@ -323,6 +408,6 @@ out:
 	shm_release(s.memory);
 	if (s.board)
 		munmap(s.board, size);
-	sigprocmask(SIG_SETMASK, &s.before, NULL);
+	give_signals_back(&s);
 	return st;
 }

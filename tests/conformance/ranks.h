@@ -101,10 +101,10 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	}
 	for (int i = 0; i < ranks; i++) {
 		int status;
+		pid_t pid = waitpid(-1, &status, 0); /* whoever ends first */
 
-		waitpid(pids[i], &status, 0);
 		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			fprintf(stderr, "rank %d of %d failed\n", i, ranks);
+			fprintf(stderr, "a rank of %d failed (process %d)\n", ranks, (int)pid);
 			failed++;
 			shm_stop(memory); /* let the others go */
 		}

@@ -4,6 +4,7 @@
  */
 #include "ranks.h"
 
+#include "base/clock.h"
 #include "base/half.h"
 
 /* A small whole number: sums over 16 ranks are exact in every type. */
@@ -403,6 +404,7 @@ static void a_stop_ends_every_wait(void **state)
 	struct shm_memory *memory;
 	struct error err;
 	pid_t pids[3];
+	double start;
 	(void)state;
 
 	assert_int_equal(shm_prepare(&memory, 3, false, &err), OK);
@@ -417,7 +419,8 @@ static void a_stop_ends_every_wait(void **state)
 			_exit(0);
 		}
 	}
-	usleep(100 * 1000);
+	usleep(300 * 1000);
+	start = clock_ms();
 	shm_stop(memory);
 	for (int i = 0; i < 3; i++) {
 		int status;
@@ -425,7 +428,55 @@ static void a_stop_ends_every_wait(void **state)
 		waitpid(pids[i], &status, 0);
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	}
+	/* Well below the time after which a sleeper looks by itself. */
+	assert_true(clock_ms() - start < 150);
 	shm_release(memory);
+}
+
+/* A thousand messages there and back: each waits to be woken, none for a time limit. */
+static void ping_pong(struct comm *world, void *arg)
+{
+	int *x = rank_alloc(world, sizeof(int)), peer = 1 - comm_rank(world);
+	double start = clock_ms();
+
+	(void)arg;
+	for (int i = 0; i < 1000; i++) {
+		struct comm_request r;
+
+		if ((comm_rank(world) + i) % 2)
+			comm_isend(world, peer, 0, x, sizeof(int), &r);
+		else
+			comm_irecv(world, peer, 0, x, sizeof(int), &r);
+		rank_wait(&r);
+	}
+	CHECK(clock_ms() - start < 20 * 1000, "1000 messages took %g ms", clock_ms() - start);
+}
+
+static void sleepers_are_woken(void **state)
+{
+	(void)state;
+	run_ranks(2, ping_pong, NULL);
+}
+
+/* After a failed wait the request is forgotten: another one can be started and fails too. */
+static void fail_twice(struct comm *world, void *arg)
+{
+	struct error err;
+	int *x = rank_alloc(world, sizeof(int));
+
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		struct comm_request r;
+
+		comm_irecv(world, 0, 0, x, sizeof(int), &r);
+		CHECK(comm_wait(&r, &err) == ERR_FAILED, "nobody sends");
+	}
+}
+
+static void a_failed_wait_leaves_no_trace(void **state)
+{
+	(void)state;
+	run_self(fail_twice, NULL);
 }
 
 int main(void)
@@ -438,6 +489,8 @@ int main(void)
 		cmocka_unit_test(everything_at_once),
 		cmocka_unit_test(waiting_is_asleep),
 		cmocka_unit_test(a_stop_ends_every_wait),
+		cmocka_unit_test(sleepers_are_woken),
+		cmocka_unit_test(a_failed_wait_leaves_no_trace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

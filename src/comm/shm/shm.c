@@ -64,7 +64,8 @@ static void ring(struct control *control, int rank)
 {
 	struct bell *bell = &control->bells[rank];
 
-	/* The order matters: who goes to sleep sets asleep first and then looks at word. */
+	/* Change word first, then look at asleep: a sleeper reads word, sets asleep, looks
+	   for work once more, and has the kernel compare word before it sleeps. */
 	atomic_fetch_add(&bell->word, 1);
 	if (atomic_load(&bell->asleep))
 		syscall(SYS_futex, &bell->word, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -110,14 +111,22 @@ static enum status shm_alloc(struct comm *world, size_t bytes, void **out, struc
 	size_t size = (size_t)round_up((int64_t)(bytes ? bytes : 1),
 				       bytes >= 2 << 20 ? 2 << 20 : 4096);
 	char *at;
+	int code;
 
 	if (bytes >= 2 << 20)
 		w->used = (size_t)round_up((int64_t)w->used, 2 << 20);
-	if (size > w->memory->segment_size - w->used ||
-	    fallocate(w->memory->fds[world->rank], 0, (off_t)w->used, (off_t)size)) {
+	code = ENOMEM;
+	if (size <= w->memory->segment_size - w->used)
+		do
+			code = fallocate(w->memory->fds[world->rank], 0, (off_t)w->used,
+					 (off_t)size)
+				       ? errno
+				       : 0;
+		while (code == EINTR);
+	if (code) {
 		FAIL(err, ERR_MEMORY,
-		     "out of shared memory: rank %d needs %zu bytes more than its %zu",
-		     world->rank, bytes, w->used);
+		     "can't reserve shared memory: rank %d needs %zu bytes beyond its %zu: %s",
+		     world->rank, bytes, w->used, strerror(code));
 		return HINT(err, "use a smaller model or fewer ranks");
 	}
 	at = w->memory->segments[world->rank] + w->used;
@@ -292,11 +301,23 @@ static void advance_collective(struct comm_request *r)
 
 /* ---- requests ---- */
 
+/* Peers read it there: memory of any other kind would look different to each of them. */
+static bool is_shared(const struct comm_request *r)
+{
+	const struct shm_world *w = world_of(r->comm);
+	const char *segment = w->memory->segments[r->comm->world->rank];
+	size_t bytes = r->kind == REQUEST_COLLECTIVE ? r->n * dtype_size(r->dtype) : r->bytes;
+
+	return !bytes || ((const char *)r->data >= segment &&
+			  (const char *)r->data + bytes <= segment + w->used);
+}
+
 static void shm_enter(struct comm_request *r)
 {
 	struct shm_world *w = world_of(r->comm);
 	int peer = r->kind == REQUEST_COLLECTIVE ? 0 : r->comm->members[r->peer];
 
+	assert(r->kind == REQUEST_RECEIVE || is_shared(r));
 	if (r->kind == REQUEST_SEND)
 		r->sequence = w->sent[peer][r->channel]++;
 	else if (r->kind == REQUEST_RECEIVE)
