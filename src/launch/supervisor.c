@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <execinfo.h>
+#include <math.h>
 #include <signal.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ struct child {
 	pid_t pid;	/* 0: has ended */
 	bool stopped;	/* by SIGSTOP or a debugger */
 	uint64_t signs; /* of life, as last seen */
-	double idle_ms; /* watched without a new one */
+	double idle_ms; /* watched without a new one, and not waiting */
 };
 
 struct supervisor {
@@ -33,6 +34,7 @@ struct supervisor {
 	struct child children[SHM_RANKS_MAX];
 	int running;
 	double last_poll;
+	double still_ms; /* watched without a sign of life of anybody */
 	sigset_t signals, before;
 	struct sigaction child_action; /* of SIGCHLD before */
 };
@@ -194,6 +196,7 @@ static enum status reap(struct supervisor *s, struct error *err)
 		}
 		c->pid = 0;
 		s->running--;
+		s->still_ms = 0; /* those that it has set free need a moment */
 		if (!WIFEXITED(status) || WEXITSTATUS(status))
 			return report_failure(s, i, status, err);
 	}
@@ -254,7 +257,7 @@ static enum status report_hang(struct supervisor *s, struct error *err)
 	if (c->pid > 0)
 		FAIL(err, ERR_FAILED, "rank %d of %d hangs%s: last %s, for %.1f s", culprit,
 		     s->launch->ranks, c->stopped ? " (it is stopped)" : "", doing,
-		     c->idle_ms / 1e3);
+		     fmax(c->idle_ms, s->still_ms) / 1e3);
 	else
 		FAIL(err, ERR_FAILED,
 		     "rank %d of %d has ended while others wait for it: last %s", culprit,
@@ -270,34 +273,38 @@ static enum status report_hang(struct supervisor *s, struct error *err)
 }
 
 /*
- * Nothing moves if a rank that does not wait shows no sign of life, or if none does.
- * Time counts only while we watch, so that a job that was stopped as a whole and goes
- * on later is not taken for one that hangs.
+ * A hang is a rank that shows no sign of life while it does not wait for anybody, or a
+ * world in which nobody does: waiting as such is innocent, however long. Time counts
+ * only while we watch, so that a job that was stopped as a whole and goes on later is
+ * not taken for one that hangs.
  */
 static enum status check_progress(struct supervisor *s, struct error *err)
 {
 	double now = clock_ms(), elapsed = now - s->last_poll;
-	bool one = false, all = true;
+	double limit = s->launch->timeout_ms;
+	bool one = false;
 
 	s->last_poll = now;
-	if (s->launch->timeout_ms <= 0)
+	if (limit <= 0 || s->running == 0)
 		return OK;
 	if (elapsed > 2 * POLL_MS)
 		elapsed = 2 * POLL_MS;
+	s->still_ms += elapsed;
 	for (int i = 0; i < s->launch->ranks; i++) {
 		struct child *c = &s->children[i];
 		uint64_t signs = s->board[i].beats + shm_status(s->memory, i)->completed;
-		bool late;
 
 		if (c->pid <= 0)
 			continue;
-		c->idle_ms = signs == c->signs ? c->idle_ms + elapsed : 0;
+		c->idle_ms += elapsed;
+		if (signs != c->signs)
+			s->still_ms = 0;
+		if (signs != c->signs || waits(s, i))
+			c->idle_ms = 0;
 		c->signs = signs;
-		late = c->idle_ms > s->launch->timeout_ms;
-		one = one || (late && (c->stopped || !waits(s, i)));
-		all = all && late;
+		one = one || c->idle_ms > limit;
 	}
-	return s->running > 0 && (one || all) ? report_hang(s, err) : OK;
+	return one || s->still_ms > limit ? report_hang(s, err) : OK;
 }
 
 static enum status on_signal(int number, struct error *err)
