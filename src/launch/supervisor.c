@@ -1,8 +1,7 @@
 /* supervisor.c - start ranks, watch them, report, stop; see launch.h */
 #include "base/clock.h"
 #include "base/util.h"
-#include "launch/board.h"
-#include "launch/launch.h"
+#include "launch/impl.h"
 
 #include <errno.h>
 #include <execinfo.h>
@@ -13,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,70 +36,6 @@ struct supervisor {
 	sigset_t signals, before;
 	struct sigaction child_action; /* of SIGCHLD before */
 };
-
-/* ---- in a rank ---- */
-
-static struct board_rank *own_board;
-
-/* Leave the addresses on the board and die of the signal after all. */
-static void on_fatal(int number)
-{
-	/* Safe in a handler once it was called before, which catch_fatal does. */
-	own_board->frames = backtrace(own_board->backtrace, BOARD_FRAMES); /* NOLINT */
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
-static void catch_fatal(struct board_rank *board)
-{
-	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-	void *warm_up[1];
-
-	own_board = board;
-	(void)backtrace(warm_up, 1); /* the first call allocates: not in a handler */
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		signal(numbers[i], on_fatal);
-}
-
-static void export_environment(int rank, int ranks)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", rank);
-	setenv("RANK", text, 1);
-	setenv("LOCAL_RANK", text, 1);
-	snprintf(text, sizeof(text), "%d", ranks);
-	setenv("WORLD_SIZE", text, 1);
-}
-
-static _Noreturn void run_rank(struct supervisor *s, int number, pid_t parent, rank_fn *fn,
-			       void *arg)
-{
-	struct board_rank *board = &s->board[number];
-	struct rank r = {.number = number, .ranks = s->launch->ranks, .board = board};
-	enum status st;
-
-	/* A terminal's Ctrl-C reaches us too, but it is the supervisor who decides. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGTERM, SIG_DFL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1); /* it died before we could ask to be told */
-	sigprocmask(SIG_SETMASK, &s->before, NULL);
-	export_environment(number, s->launch->ranks);
-	catch_fatal(board);
-	TRY(shm_join(&r.world, s->memory, number, &board->error));
-	TRY(fn(&r, arg, &board->error));
-	comm_free(r.world);
-out:
-	if (fflush(stdout) && st == OK)
-		st = FAIL(&board->error, ERR_FAILED, "can't write to standard output: %s",
-			  strerror(errno));
-	_exit(error_exit_code(st));
-}
-
-/* ---- in the supervisor ---- */
 
 static void stop_all(struct supervisor *s)
 {
@@ -348,7 +282,14 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 			return HINT(err, "is 'ulimit -u' too small?");
 		}
 		if (pid == 0)
-			run_rank(s, i, parent, fn, arg);
+			rank_run(&(struct rank_start){.number = i,
+						      .ranks = s->launch->ranks,
+						      .supervisor = parent,
+						      .memory = s->memory,
+						      .board = &s->board[i],
+						      .signals = &s->before,
+						      .fn = fn,
+						      .arg = arg});
 		s->children[i].pid = pid;
 		s->running++;
 	}
