@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 
 	if (st == OK && (fflush(stdout) || ferror(stdout)))
 		st = FAIL(&err, ERR_FAILED, "can't write to standard output");
-	if (st != OK && !err.reported)
-		fprintf(stderr, "kolm: %s%s%s\n", err.msg, *err.hint ? "; " : "", err.hint);
+	if (st != OK)
+		error_print(&err);
 	return st != OK && err.exit_code ? err.exit_code : error_exit_code(st);
 }

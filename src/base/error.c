@@ -1,6 +1,7 @@
 /* error.c - see error.h */
 #include "base/error.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -30,6 +31,29 @@ enum status error_hint(struct error *err, const char *fmt, ...)
 	vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
 	va_end(ap);
 	return err->code;
+}
+
+void error_print(struct error *err)
+{
+	if (err->reported)
+		return;
+	fprintf(stderr, "kolm: %s%s%s\n", err->msg, *err->hint ? "; " : "", err->hint);
+	err->reported = true;
+}
+
+enum status error_of_signal(int number, const char **name)
+{
+	switch (number) {
+	case SIGINT:
+		*name = "Ctrl-C";
+		return ERR_INTERRUPTED;
+	case SIGTERM:
+		*name = "SIGTERM";
+		return ERR_TERMINATED;
+	default:
+		*name = "SIGHUP";
+		return ERR_HANGUP;
+	}
 }
 
 int error_exit_code(enum status code)

@@ -36,6 +36,12 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 enum status error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Print it as one line, once: not if somebody has done so already. */
+void error_print(struct error *err);
+
+/* The status of a run that SIGINT, SIGTERM or SIGHUP has stopped, and the signal's name. */
+enum status error_of_signal(int number, const char **name);
+
 /* The process exit code that stands for this status. */
 int error_exit_code(enum status code);
 

@@ -4,6 +4,7 @@
  */
 #include "cmd/cmd.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "comm/shm/shm.h"
@@ -129,7 +130,7 @@ static void check_load(struct doctor *d, const struct device *dev)
 
 static void check_memory(struct doctor *d)
 {
-	uint64_t total = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	uint64_t total = machine_memory();
 	char text[128], size[32], limit_text[32];
 	unsigned long long limit;
 
@@ -297,7 +298,7 @@ enum status cmd_devices(int argc, char *const *argv, struct error *err)
 	enum status st;
 	struct doctor d = {0};
 	struct device *dev = NULL;
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	uint64_t memory = machine_memory();
 	char size[32];
 	bool done = false;
 

@@ -191,19 +191,11 @@ static void print_closing(const struct run_summary *s)
 /* How a run ends that a signal has stopped. */
 static enum status stopped_by(int number, const struct training *t, struct error *err)
 {
-	static const struct {
-		int number;
-		enum status code;
-		const char *name;
-	} signals[] = {{SIGINT, ERR_INTERRUPTED, "Ctrl-C"},
-		       {SIGTERM, ERR_TERMINATED, "SIGTERM"},
-		       {SIGHUP, ERR_HANGUP, "SIGHUP"}};
-	size_t i = 0;
+	const char *name;
+	enum status code = error_of_signal(number, &name);
 
-	while (signals[i].number != number)
-		i++;
-	FAIL(err, signals[i].code, "stopped by %s after %d of %d steps", signals[i].name,
-	     t->metrics.count, t->config.steps);
+	FAIL(err, code, "stopped by %s after %d of %d steps", name, t->metrics.count,
+	     t->config.steps);
 	return HINT(err, "what was measured is in %s", t->run.folder);
 }
 

@@ -1,12 +1,12 @@
 /* reduce.c - see reduce.h */
 #include "comm/reduce.h"
 #include "base/half.h"
+#include "base/machine.h"
 #include "base/util.h"
 
 #include <assert.h>
 #include <string.h>
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -19,14 +19,13 @@ static void add_f32(float *restrict sum, const float *restrict x, size_t n)
 }
 
 #if defined(__x86_64__)
-static int has_f16c(void)
+/* Asked once: a rank sums many blocks. */
+static bool has_f16c(void)
 {
 	static _Atomic int known = -1;
-	unsigned a, b, c, d;
 
 	if (known < 0)
-		known = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C && c & bit_AVX &&
-			__builtin_cpu_supports("avx");
+		known = machine_has_f16c();
 	return known;
 }
 

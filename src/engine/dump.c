@@ -113,7 +113,6 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 	d->row = malloc((size_t)widest * sizeof(float));
 	if (!d->row)
 		return FAIL(err, ERR_MEMORY, "no memory for a row of %d", widest);
-	TRY(file_make_folder(folder, err));
 	TRY(remove_old(folder, err));
 	TRY(write_weights(d, e, "initial.safetensors", err));
 	TRY(begin_batches(d, e, steps, err));

@@ -15,7 +15,7 @@ struct dump {
 	float *row; /* one row of anything */
 };
 
-/* Create the folder, write initial.safetensors and begin batches.safetensors. */
+/* Write initial.safetensors and begin batches.safetensors in a folder that exists. */
 enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int steps,
 		       struct error *err);
 /* Append engine->batch. */

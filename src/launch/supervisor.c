@@ -70,13 +70,6 @@ static void describe(struct supervisor *s, int rank, char *buf, size_t size)
 	board_describe(&s->board[rank], shm_status(s->memory, rank), buf, size);
 }
 
-/* Say it now, so that the cause stands before the details; main will not repeat it. */
-static void print_cause(struct error *err)
-{
-	fprintf(stderr, "kolm: %s%s%s\n", err->msg, *err->hint ? "; " : "", err->hint);
-	err->reported = true;
-}
-
 /* The fork shares our addresses, so we can name the functions of a rank's backtrace. */
 static void print_backtrace(const struct board_rank *board)
 {
@@ -109,7 +102,7 @@ static enum status report_failure(struct supervisor *s, int rank, int status, st
 		HINT(err, "%s", board->error.hint);
 		err->exit_code = WEXITSTATUS(status);
 	}
-	print_cause(err);
+	error_print(err); /* now: the cause stands before the details */
 	print_backtrace(board);
 	return code;
 }
@@ -196,7 +189,7 @@ static enum status report_hang(struct supervisor *s, struct error *err)
 		FAIL(err, ERR_FAILED,
 		     "rank %d of %d has ended while others wait for it: last %s", culprit,
 		     s->launch->ranks, doing);
-	print_cause(err);
+	error_print(err); /* now: the cause stands before the details */
 	for (int i = 0; i < s->launch->ranks; i++) {
 		if (s->children[i].pid <= 0 || i == culprit)
 			continue;
@@ -243,12 +236,10 @@ static enum status check_progress(struct supervisor *s, struct error *err)
 
 static enum status on_signal(int number, struct error *err)
 {
-	enum status code = number == SIGINT    ? ERR_INTERRUPTED
-			   : number == SIGTERM ? ERR_TERMINATED
-					       : ERR_HANGUP;
+	const char *name;
+	enum status code = error_of_signal(number, &name);
 
-	return FAIL(err, code, "stopped by %s",
-		    number == SIGINT ? "Ctrl-C" : strsignal(number));
+	return FAIL(err, code, "stopped by %s", name);
 }
 
 static enum status watch(struct supervisor *s, struct error *err)

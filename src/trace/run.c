@@ -27,10 +27,10 @@ enum status run_create(struct run *r, const char *folder, struct error *err)
 	/* A summary of an earlier run must not be taken for this one's. */
 	TRY(file_path(path, r->folder, "summary.json", err));
 	unlink(path);
-	TRY(file_path(path, r->folder, "metrics.jsonl", err));
-	r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
+	r->fd = open(r->metrics, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
 	if (r->fd < 0) {
-		st = FAIL(err, ERR_USAGE, "can't write %s: %s", path, strerror(errno));
+		st = FAIL(err, ERR_USAGE, "can't write %s: %s", r->metrics, strerror(errno));
 		HINT(err, "choose another place with --run-dir");
 	}
 out:
@@ -97,7 +97,8 @@ out:
 	return st;
 }
 
-const char *run_step_json(struct json *j, const struct step_metrics *s, int batch)
+/* A step as one line of JSON; the text belongs to j. */
+static const char *step_json(struct json *j, const struct step_metrics *s, int batch)
 {
 	json_reset(j);
 	json_begin_object(j, NULL);
@@ -115,17 +116,12 @@ const char *run_step_json(struct json *j, const struct step_metrics *s, int batc
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err)
 {
-	const char *line = run_step_json(&r->line, s, batch);
+	const char *line = step_json(&r->line, s, batch);
 	off_t start = lseek(r->fd, 0, SEEK_END);
-	char path[PATH_MAX];
-	enum status st;
+	enum status st = file_write_fd(r->fd, r->metrics, line, strlen(line), err);
 
-	TRY(file_path(path, r->folder, "metrics.jsonl", err));
-	TRY(file_write_fd(r->fd, path, line, strlen(line), err));
-	return OK;
-out:
 	/* Half a line would make the whole file unreadable. */
-	if (start >= 0)
+	if (st != OK && start >= 0)
 		(void)!ftruncate(r->fd, start);
 	return st;
 }

@@ -16,8 +16,9 @@
 
 struct run {
 	char folder[PATH_MAX];
-	int fd; /* metrics.jsonl */
-	struct json line;
+	char metrics[PATH_MAX]; /* metrics.jsonl, and its descriptor */
+	int fd;
+	struct json line; /* the last one written there */
 };
 
 /* Create the folder (a name is made up if folder is "") and the first files. */
@@ -44,8 +45,5 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 /* Of the steps that count: samples and floating-point operations per second. */
 double run_samples_per_s(const struct run_summary *s);
 double run_gflops(const struct run_summary *s);
-
-/* A step as one line of JSON, in the file's format; the text belongs to j. */
-const char *run_step_json(struct json *j, const struct step_metrics *s, int batch);
 
 #endif

@@ -82,7 +82,8 @@ static float *scratch_new(void)
 }
 
 /* Run a kernel in random parts, as threads do. */
-static void run_forward(const struct kernels *k, const struct linear *l, struct random *r)
+static void run_panels(void (*kernel)(const struct linear *l, int p0, int p1, float *scratch),
+		       const struct linear *l, struct random *r)
 {
 	float *scratch = scratch_new();
 	int panels = layout_panels(l->out), a = 0;
@@ -90,7 +91,7 @@ static void run_forward(const struct kernels *k, const struct linear *l, struct 
 	while (a < panels) {
 		int b = random_int(r, a + 1, panels);
 
-		k->forward(l, a, b, scratch);
+		kernel(l, a, b, scratch);
 		a = b;
 	}
 	free(scratch);
@@ -112,21 +113,6 @@ static void run_backward_input(const struct kernels *k, const struct linear *l,
 		a = b;
 	}
 	free(packed);
-	free(scratch);
-}
-
-static void run_backward_weight(const struct kernels *k, const struct linear *l,
-				struct random *r)
-{
-	float *scratch = scratch_new();
-	int panels = layout_panels(l->out), a = 0;
-
-	while (a < panels) {
-		int b = random_int(r, a + 1, panels);
-
-		k->backward_weight(l, a, b, scratch);
-		a = b;
-	}
 	free(scratch);
 }
 
@@ -154,10 +140,10 @@ static void check_forward(const struct kernels *k, struct random *r, int rows, i
 	l.bias = random_int(r, 0, 3) ? bias : NULL;
 	l.y = y.v;
 	l.saved = keep ? z.v : (struct view){0};
-	run_forward(k, &l, r);
+	run_panels(k->forward, &l, r);
 	l.y = y2.v;
 	l.saved = keep ? z2.v : (struct view){0};
-	run_forward(&kernels_reference, &l, r);
+	run_panels(kernels_reference.forward, &l, r);
 	matrix_check(&y, &y2, sum_tolerance(in), "forward");
 	matrix_check(&z, &z2, sum_tolerance(in), "forward's value before gelu");
 	free(x.memory);
@@ -234,10 +220,10 @@ static void check_backward_weight(const struct kernels *k, struct random *r, int
 	memcpy(dw2, dw, layout_size(out, in) * sizeof(float));
 	l.weight = dw;
 	l.bias = db;
-	run_backward_weight(k, &l, r);
+	run_panels(k->backward_weight, &l, r);
 	l.weight = dw2;
 	l.bias = db2;
-	run_backward_weight(&kernels_reference, &l, r);
+	run_panels(kernels_reference.backward_weight, &l, r);
 	check_packed(dw, dw2, out, in, rows);
 	for (int o = 0; o < out; o++)
 		assert_true(fabs((double)db[o] - db2[o]) <= sum_tolerance(rows) * 2);
@@ -305,9 +291,9 @@ static void parts_do_not_change_a_bit(void **state)
 					   .y = y.v};
 
 			dx2 = matrix_copy(&x);
-			run_forward(*k, &l, &r);
+			run_panels((*k)->forward, &l, &r);
 			l.y = y2.v;
-			run_forward(*k, &l, &r);
+			run_panels((*k)->forward, &l, &r);
 			assert_memory_equal(y.memory, y2.memory, y.total * sizeof(float));
 			l.x = dx.v;
 			run_backward_input(*k, &l, &r);

@@ -1,5 +1,6 @@
 /* memory.c - making and mapping the shared memory; see shm.h */
 #include "comm/shm/memory.h"
+#include "base/machine.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -10,12 +11,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* Address space for one rank's buffers: as much as the machine has memory. */
-static size_t machine_memory(void)
-{
-	return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGE_SIZE);
-}
 
 /* Only touched pages take memory, so sizes can be generous. */
 static enum status map_segment(size_t size, int *fd, void **out, struct error *err)
@@ -48,6 +43,7 @@ enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, struct er
 		return FAIL(err, ERR_MEMORY, "no memory for %d ranks", ranks);
 	m->ranks = ranks;
 	m->spin = spin;
+	/* Address space for one rank's buffers: as much as the machine has memory. */
 	m->segment_size = (size_t)round_up((int64_t)machine_memory(), 2 << 20);
 	for (int i = 0; i < SHM_RANKS_MAX; i++)
 		m->fds[i] = -1;

@@ -1,27 +1,14 @@
 /* kernels.c - which kernel tables can this CPU run? */
 #include "device/cpu/kernels.h"
+#include "base/machine.h"
 #include "device/cpu/layout.h"
 
-#include <stdbool.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 size_t kernels_packed_size(int rows, int out)
 {
 	return (size_t)ceil_div(out, BLOCK) * (size_t)rows * BLOCK_STRIDE;
 }
-
-#if defined(__x86_64__)
-/* clang's __builtin_cpu_supports does not know F16C. */
-static bool has_f16c(void)
-{
-	unsigned a, b, c, d;
-
-	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
-}
-#endif
 
 const struct kernels *const *kernels_available(void)
 {
@@ -35,7 +22,8 @@ const struct kernels *const *kernels_available(void)
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
 		tables[n++] = &kernels_avx512;
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    machine_has_f16c())
 		tables[n++] = &kernels_avx2;
 #endif
 	tables[n++] = &kernels_generic;

@@ -1,0 +1,14 @@
+/* machine.h - the few things about the machine that several layers ask. */
+#ifndef KOLM_BASE_MACHINE_H
+#define KOLM_BASE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All memory of the machine, in bytes. */
+uint64_t machine_memory(void);
+
+/* Can this CPU convert between fp16 and fp32? */
+bool machine_has_f16c(void);
+
+#endif
