@@ -196,7 +196,7 @@ static void check_shared_memory(struct doctor *d)
 	struct shm_memory *memory;
 	struct error err;
 
-	if (shm_prepare(&memory, 2, false, &err) != OK) {
+	if (shm_prepare(&memory, 2, false, NULL, &err) != OK) {
 		finding(d, FAILURE, "shm", *err.hint ? err.hint : NULL,
 			"ranks can't share memory: %s", err.msg);
 		return;

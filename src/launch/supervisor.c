@@ -338,7 +338,7 @@ enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct er
 		st = FAIL(err, ERR_MEMORY, "no memory for the status of %d ranks", l->ranks);
 		goto out;
 	}
-	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= cores_allowed(), err));
+	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= cores_allowed(), NULL, err));
 	TRY(start_ranks(&s, fn, arg, err));
 	TRY(watch(&s, err));
 out:

@@ -4,58 +4,107 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Only touched pages take memory, so sizes can be generous. */
-static enum status map_segment(size_t size, int *fd, void **out, struct error *err)
+enum { PAGE = 2 << 20 };
+
+static const int64_t ADDRESS_SPACE = 32ll << 40; /* for all ranks together, at most */
+
+static enum status map(struct shm_memory *m, void *at, struct error *err)
 {
-	*fd = memfd_create("kolm", MFD_CLOEXEC);
-	if (*fd < 0 || ftruncate(*fd, (off_t)size))
-		return FAIL(err, ERR_FAILED, "can't make shared memory: %s", strerror(errno));
-	*out = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
-	if (*out == MAP_FAILED) {
-		*out = NULL;
+	size_t size = shm_size(m);
+	int fixed = at ? MAP_FIXED_NOREPLACE : 0;
+	void *p = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | fixed,
+		       m->fd, 0);
+
+	if (p != MAP_FAILED && at && p != at) { /* kernels before 4.17 take it for a wish */
+		munmap(p, size);
+		errno = EEXIST;
+		p = MAP_FAILED;
+	}
+	if (p == MAP_FAILED) {
 		FAIL(err, ERR_MEMORY, "can't map %zu bytes of shared memory: %s", size,
 		     strerror(errno));
 		return HINT(err, "is 'ulimit -v' too small?");
 	}
+	m->control = p;
 	return OK;
 }
 
-enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, struct error *err)
+static enum status describe(struct shm_memory **out, int ranks, bool spin, struct error *err)
 {
-	enum status st;
-	struct shm_memory *m = calloc(1, sizeof(*m));
-	int control_fd = -1;
+	struct shm_memory *m;
 
 	if (ranks > SHM_RANKS_MAX) {
-		free(m);
 		FAIL(err, ERR_USAGE, "%d ranks on one machine are too many", ranks);
 		return HINT(err, "at most %d", SHM_RANKS_MAX);
 	}
+	m = calloc(1, sizeof(*m));
 	if (!m)
 		return FAIL(err, ERR_MEMORY, "no memory for %d ranks", ranks);
 	m->ranks = ranks;
 	m->spin = spin;
-	/* Address space for one rank's buffers: as much as the machine has memory. */
-	m->segment_size = (size_t)round_up((int64_t)machine_memory(), 2 << 20);
-	for (int i = 0; i < SHM_RANKS_MAX; i++)
-		m->fds[i] = -1;
-	TRY(map_segment(sizeof(struct control), &control_fd, (void **)&m->control, err));
+	m->fd = -1;
+	m->control_size = (size_t)round_up((int64_t)sizeof(struct control), PAGE);
+	/* Address space for one rank's buffers: as much as the machine has memory. Only
+	   touched pages take any. */
+	m->segment_size =
+		(size_t)round_up(min64((int64_t)machine_memory(), ADDRESS_SPACE / ranks), PAGE);
+	*out = m;
+	return OK;
+}
+
+enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
+			struct error *err)
+{
+	enum status st;
+	struct shm_memory *m = NULL;
+
+	TRY(describe(&m, ranks, spin, err));
+	m->fd = memfd_create("kolm", MFD_CLOEXEC);
+	if (m->fd < 0 || ftruncate(m->fd, (off_t)shm_size(m))) {
+		st = FAIL(err, ERR_FAILED, "can't make shared memory: %s", strerror(errno));
+		goto out;
+	}
+	TRY(map(m, at, err));
 	m->control->ranks = ranks;
-	for (int i = 0; i < ranks; i++)
-		TRY(map_segment(m->segment_size, &m->fds[i], (void **)&m->segments[i], err));
 	*out = m;
 	m = NULL; /* the caller's now */
 out:
-	if (control_fd >= 0)
-		close(control_fd); /* the mapping keeps it alive */
+	shm_release(m);
+	return st;
+}
+
+enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, int pid, int fd,
+		       size_t size, struct error *err)
+{
+	enum status st;
+	struct shm_memory *m = NULL;
+	char path[64];
+
+	TRY(describe(&m, ranks, spin, err));
+	/* Another limit in another container would give another size. */
+	m->segment_size = (size - m->control_size) / (size_t)ranks;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	m->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (m->fd < 0) {
+		FAIL(err, ERR_FAILED, "can't reach the shared memory of process %d: %s", pid,
+		     strerror(errno));
+		st = HINT(err, "are the ranks in different containers?");
+		goto out;
+	}
+	TRY(map(m, at, err));
+	*out = m;
+	m = NULL; /* the caller's now */
+out:
 	shm_release(m);
 	return st;
 }
@@ -64,15 +113,21 @@ void shm_release(struct shm_memory *m)
 {
 	if (!m)
 		return;
-	for (int i = 0; i < m->ranks; i++) {
-		if (m->segments[i])
-			munmap(m->segments[i], m->segment_size);
-		if (m->fds[i] >= 0)
-			close(m->fds[i]);
-	}
 	if (m->control)
-		munmap(m->control, sizeof(*m->control));
+		munmap(m->control, shm_size(m));
+	if (m->fd >= 0)
+		close(m->fd);
 	free(m);
+}
+
+int shm_fd(const struct shm_memory *m)
+{
+	return m->fd;
+}
+
+size_t shm_size(const struct shm_memory *m)
+{
+	return m->control_size + (size_t)m->ranks * m->segment_size;
 }
 
 struct comm_status *shm_status(struct shm_memory *m, int rank)

@@ -1,4 +1,4 @@
-/* memory.h - what lies in the memory that all ranks share. Only for comm/shm. */
+/* memory.h - what lies in the memory that the ranks of a machine share. Only for comm/. */
 #ifndef KOLM_COMM_SHM_MEMORY_H
 #define KOLM_COMM_SHM_MEMORY_H
 
@@ -51,13 +51,17 @@ struct control {
 	struct group groups[GROUPS_MAX][SHM_RANKS_MAX];
 };
 
+/* One memfd: the control part, then a segment for each rank's buffers. */
 struct shm_memory {
 	struct control *control;
 	bool spin;
-	int ranks;
-	size_t segment_size;
-	int fds[SHM_RANKS_MAX];
-	char *segments[SHM_RANKS_MAX];
+	int ranks, fd;
+	size_t control_size, segment_size;
 };
+
+static inline char *shm_segment(const struct shm_memory *m, int rank)
+{
+	return (char *)m->control + m->control_size + (size_t)rank * m->segment_size;
+}
 
 #endif

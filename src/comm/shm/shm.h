@@ -1,10 +1,10 @@
 /*
  * shm.h - the transport among ranks of one machine, over memory that all of them map.
  *
- * The launcher prepares it before it starts the ranks by fork, so that every rank has
- * the same memory at the same addresses: a pointer into one rank's segment means the
- * same to all. Segments are memfds: no name, no limit of /dev/shm, nothing left behind
- * however the ranks end.
+ * Every rank has the same memory at the same addresses: a pointer into one rank's segment
+ * means the same to all. A launcher that starts ranks by fork prepares it before; ranks
+ * with no common parent agree on an address, one of them prepares, the others attach. The
+ * memory is a memfd: no name, no limit of /dev/shm, nothing left behind however ranks end.
  */
 #ifndef KOLM_COMM_SHM_SHM_H
 #define KOLM_COMM_SHM_SHM_H
@@ -15,9 +15,16 @@ enum { SHM_RANKS_MAX = 64 };
 
 struct shm_memory; /* opaque */
 
-/* Before fork: room for that many ranks; spin: every rank has a core of its own. */
-enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, struct error *err);
-/* In a rank, after fork: its world. */
+/* Room for that many ranks, at an address (NULL: any). spin: every rank has a core of its own. */
+enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
+			struct error *err);
+/* What another process has prepared; pid and fd as it says, size as shm_size does. */
+enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, int pid, int fd,
+		       size_t size, struct error *err);
+int shm_fd(const struct shm_memory *memory);
+size_t shm_size(const struct shm_memory *memory);
+
+/* In a rank: its world. */
 enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 		     struct error *err);
 /* What a rank waits for. */

@@ -1,0 +1,213 @@
+/* host.c - messages, meetings and sleep; see host.h */
+#include "comm/shm/host.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void ring(struct host *h, int rank)
+{
+	struct bell *bell = &h->memory->control->bells[rank];
+
+	/* Change word first, then look at asleep: a sleeper reads word, sets asleep, looks
+	   for work once more, and has the kernel compare word before it sleeps. */
+	atomic_fetch_add(&bell->word, 1);
+	if (atomic_load(&bell->asleep))
+		syscall(SYS_futex, &bell->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void ring_others(const struct host_group *g)
+{
+	for (int i = 0; i < g->count; i++)
+		if (i != g->me)
+			ring(g->host, g->ranks[i]);
+}
+
+enum status host_group_open(struct host_group *g, struct host *h, const int *ranks, int count,
+			    struct error *err)
+{
+	int first = SHM_RANKS_MAX;
+
+	if (h->groups >= GROUPS_MAX)
+		return FAIL(err, ERR_FAILED, "more than %d groups of ranks", GROUPS_MAX);
+	h->groups++;
+	if (!count)
+		return OK;
+	*g = (struct host_group){.host = h, .count = count};
+	for (int i = 0; i < count; i++) {
+		g->ranks[i] = ranks[i];
+		first = imin(first, ranks[i]);
+		if (ranks[i] == h->me)
+			g->me = i;
+	}
+	g->shared = &h->memory->control->groups[h->groups - 1][first];
+	return OK;
+}
+
+/* Reserve the pages now: running out of memory later would be a SIGBUS. */
+enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err)
+{
+	struct shm_memory *m = h->memory;
+	size_t size = (size_t)round_up((int64_t)(bytes ? bytes : 1),
+				       bytes >= 2 << 20 ? 2 << 20 : 4096);
+	char *segment = shm_segment(m, h->me), *at;
+	int code = ENOMEM;
+
+	if (bytes >= 2 << 20)
+		h->used = (size_t)round_up((int64_t)h->used, 2 << 20);
+	if (size <= m->segment_size - h->used)
+		do
+			code = fallocate(
+				       m->fd, 0,
+				       (off_t)(segment - (char *)m->control) + (off_t)h->used,
+				       (off_t)size)
+				       ? errno
+				       : 0;
+		while (code == EINTR);
+	if (code) {
+		FAIL(err, ERR_MEMORY, "can't reserve shared memory: %zu bytes beyond %zu: %s",
+		     bytes, h->used, strerror(code));
+		return HINT(err, "use a smaller model or fewer ranks");
+	}
+	at = segment + h->used;
+	if (bytes >= 2 << 20)
+		madvise(at, size, MADV_HUGEPAGE); /* as far as the machine allows it here */
+	h->used += size;
+	*out = at;
+	return OK;
+}
+
+bool host_owns(const struct host *h, const void *data, size_t bytes)
+{
+	const char *segment = shm_segment(h->memory, h->me);
+
+	return !bytes || ((const char *)data >= segment &&
+			  (const char *)data + bytes <= segment + h->used);
+}
+
+/* ---- messages ---- */
+
+static struct channel *channel_of(const struct host *h, int from, int to, int channel)
+{
+	return &h->memory->control->channels[from][to][channel];
+}
+
+void host_enter_message(struct host *h, int peer, struct comm_request *r)
+{
+	assert(r->kind == REQUEST_RECEIVE || host_owns(h, r->data, r->bytes));
+	r->sequence = r->kind == REQUEST_SEND ? h->sent[peer][r->channel]++
+					      : h->received[peer][r->channel]++;
+}
+
+void host_send(struct host *h, int peer, struct comm_request *r)
+{
+	struct channel *ch = channel_of(h, h->me, peer, r->channel);
+	uint64_t received = atomic_load_explicit(&ch->received, memory_order_acquire);
+
+	if (!r->worked && r->sequence - received < CHANNEL_SLOTS &&
+	    atomic_load_explicit(&ch->sent, memory_order_relaxed) == r->sequence) {
+		ch->slots[r->sequence % CHANNEL_SLOTS].data = r->data;
+		ch->slots[r->sequence % CHANNEL_SLOTS].bytes = r->bytes;
+		atomic_store_explicit(&ch->sent, r->sequence + 1, memory_order_release);
+		ring(h, peer);
+		r->worked = true;
+	}
+	r->done = r->worked && received > r->sequence;
+}
+
+void host_receive(struct host *h, int peer, struct comm_request *r)
+{
+	struct channel *ch = channel_of(h, peer, h->me, r->channel);
+
+	if (atomic_load_explicit(&ch->sent, memory_order_acquire) <= r->sequence ||
+	    atomic_load_explicit(&ch->received, memory_order_relaxed) != r->sequence)
+		return;
+	assert(ch->slots[r->sequence % CHANNEL_SLOTS].bytes == r->bytes);
+	memcpy(r->data, ch->slots[r->sequence % CHANNEL_SLOTS].data, r->bytes);
+	atomic_store_explicit(&ch->received, r->sequence + 1, memory_order_release);
+	ring(h, peer);
+	r->done = true;
+}
+
+/* ---- meetings ---- */
+
+void *host_buffer(const struct host_group *g, const struct comm_request *r, int member)
+{
+	return g->shared->members[member].data[r->sequence % GROUP_SLOTS];
+}
+
+static bool all_arrived(const struct host_group *g, uint64_t sequence)
+{
+	struct member *m = g->shared->members;
+
+	for (int i = 0; i < g->count; i++)
+		if (atomic_load_explicit(&m[i].arrived, memory_order_acquire) <= sequence)
+			return false;
+	return true;
+}
+
+static bool all_departed(const struct host_group *g, uint64_t sequence)
+{
+	struct member *m = g->shared->members;
+
+	for (int i = 0; i < g->count; i++)
+		if (atomic_load_explicit(&m[i].departed, memory_order_acquire) <= sequence)
+			return false;
+	return true;
+}
+
+bool host_arrive(struct host_group *g, struct comm_request *r)
+{
+	struct member *me = &g->shared->members[g->me];
+
+	/* A slot is free again when everybody has departed from its last use. */
+	if (!r->arrived &&
+	    atomic_load_explicit(&me->arrived, memory_order_relaxed) == r->sequence &&
+	    (r->sequence < GROUP_SLOTS || all_departed(g, r->sequence - GROUP_SLOTS))) {
+		me->data[r->sequence % GROUP_SLOTS] = r->data;
+		atomic_store_explicit(&me->arrived, r->sequence + 1, memory_order_release);
+		ring_others(g);
+		r->arrived = true;
+	}
+	return r->arrived && !r->worked &&
+	       atomic_load_explicit(&me->departed, memory_order_relaxed) == r->sequence &&
+	       all_arrived(g, r->sequence);
+}
+
+void host_depart(struct host_group *g, struct comm_request *r)
+{
+	atomic_store_explicit(&g->shared->members[g->me].departed, r->sequence + 1,
+			      memory_order_release);
+	ring_others(g);
+	r->worked = true;
+}
+
+bool host_over(const struct host_group *g, const struct comm_request *r)
+{
+	return r->worked && all_departed(g, r->sequence);
+}
+
+enum status host_sleep(struct host *h, const struct comm_request *r, long ns, struct error *err)
+{
+	struct control *control = h->memory->control;
+	struct bell *bell = &control->bells[h->me];
+	struct timespec limit = {.tv_nsec = ns};
+	uint32_t word = atomic_load(&bell->word);
+
+	if (atomic_load(&control->stop))
+		return FAIL(err, ERR_FAILED, "stopped: another rank has ended");
+	atomic_store(&bell->asleep, 1);
+	/* What was rung before word was read shows in this look, what comes after changes
+	   word: nothing is missed. */
+	if (!comm_test((struct comm_request *)(uintptr_t)r))
+		syscall(SYS_futex, &bell->word, FUTEX_WAIT, word, &limit, NULL, 0);
+	atomic_store(&bell->asleep, 0);
+	return OK;
+}

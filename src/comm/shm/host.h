@@ -1,0 +1,68 @@
+/*
+ * host.h - what ranks of one machine do together in shared memory: messages, and the
+ * meetings of a group. Ranks are numbered within the machine here. Only for comm/.
+ *
+ * A message is a pointer: the receiver copies straight from the sender's buffer. A
+ * collective has two meetings of the group. Everyone arrives with a buffer; when all
+ * have, each does its share directly on the buffers of the others; when all have
+ * departed, the buffers are their owners' again.
+ *
+ * Requests are advanced in the order in which they were started, but peers go on in
+ * between: what the first of a channel or group did not see yet may be there for the
+ * second. So each step also asks whether it is this request's turn.
+ */
+#ifndef KOLM_COMM_SHM_HOST_H
+#define KOLM_COMM_SHM_HOST_H
+
+#include "comm/impl.h"
+#include "comm/shm/memory.h"
+
+/* A rank's own counters. */
+struct host {
+	struct shm_memory *memory; /* borrowed */
+	int me;
+	size_t used; /* of this rank's segment */
+	int groups;  /* calls of host_group_open so far */
+	uint64_t sent[SHM_RANKS_MAX][COMM_CHANNELS];
+	uint64_t received[SHM_RANKS_MAX][COMM_CHANNELS];
+};
+
+/* The members of a group on this machine. */
+struct host_group {
+	struct host *host;
+	struct group *shared;
+	int me, count;
+	int ranks[SHM_RANKS_MAX]; /* of the members */
+	uint64_t started;	  /* collectives of this rank */
+};
+
+/* Every rank of the machine calls it the same number of times; count may be 0. */
+enum status host_group_open(struct host_group *g, struct host *h, const int *ranks, int count,
+			    struct error *err);
+
+/* See comm_alloc. */
+enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err);
+/* Is it memory of this rank's that peers can reach? */
+bool host_owns(const struct host *h, const void *data, size_t bytes);
+
+/* Give a message to or from a rank its number, and move it on. */
+void host_enter_message(struct host *h, int peer, struct comm_request *r);
+void host_send(struct host *h, int peer, struct comm_request *r);
+void host_receive(struct host *h, int peer, struct comm_request *r);
+
+/* Arrive if it is our turn; true when all have, and this rank's share is to be done. */
+bool host_arrive(struct host_group *g, struct comm_request *r);
+/* The buffer that a member has brought. */
+void *host_buffer(const struct host_group *g, const struct comm_request *r, int member);
+/* Our share is done; and: has everybody done theirs? */
+void host_depart(struct host_group *g, struct comm_request *r);
+bool host_over(const struct host_group *g, const struct comm_request *r);
+
+/* This rank's share of a collective whose members are all on this machine. */
+void host_work(const struct host_group *g, const struct comm_request *r);
+
+/* Sleep until somebody rings, at most so long. Fails on stop. */
+enum status host_sleep(struct host *h, const struct comm_request *r, long ns,
+		       struct error *err);
+
+#endif
