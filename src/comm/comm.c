@@ -62,6 +62,18 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
 	return OK;
 }
 
+static void lock(struct comm *world)
+{
+	if (world->lock)
+		pthread_mutex_lock(world->lock);
+}
+
+static void unlock(struct comm *world)
+{
+	if (world->lock)
+		pthread_mutex_unlock(world->lock);
+}
+
 enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
 			struct error *err)
 {
@@ -70,13 +82,17 @@ enum status comm_create(struct comm **out, struct comm *world, const int *ranks,
 	struct comm none = {.ops = world->ops, .world = world};
 
 	*out = NULL;
-	if (n == 0) /* the transport still counts the call */
-		return world->ops->create(&none, err);
+	lock(world);
+	if (n == 0) { /* the transport still counts the call */
+		st = world->ops->create(&none, err);
+		goto out;
+	}
 	TRY(comm_new(&c, world->ops, world, ranks, n, world->rank, err));
 	TRY(world->ops->create(c, err));
 	*out = c;
 	c = NULL; /* the caller's now */
 out:
+	unlock(world);
 	if (c) {
 		free(c->members);
 		free(c);
@@ -99,23 +115,25 @@ enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct erro
 	return world->ops->alloc(world, bytes, out, err);
 }
 
-/* Move everything on that can be moved, in the order in which it was started. */
-static void progress(struct comm *world)
+int comm_progress(struct comm *world)
 {
 	struct comm_request **p = &world->first, *r, *last = NULL;
+	int completed = 0;
 
 	while ((r = *p)) {
 		r->comm->ops->advance(r);
 		if (r->done) {
 			*p = r->next;
-			if (world->status)
-				world->status->completed++;
+			completed++;
 			continue;
 		}
 		last = r;
 		p = &r->next;
 	}
 	world->last = last;
+	if (world->status)
+		world->status->completed += (uint64_t)completed;
+	return completed;
 }
 
 static void start(struct comm_request *r)
@@ -124,13 +142,17 @@ static void start(struct comm_request *r)
 
 	r->next = NULL;
 	r->arrived = r->worked = r->done = false;
+	lock(world);
 	r->comm->ops->enter(r);
 	if (world->last)
 		world->last->next = r;
 	else
 		world->first = r;
 	world->last = r;
-	progress(world);
+	comm_progress(world);
+	if (world->lock && world->first)
+		pthread_cond_signal(&world->started);
+	unlock(world);
 }
 
 void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t bytes,
@@ -169,7 +191,7 @@ void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype
 				   .comm = c,
 				   .op = op,
 				   .data = buf,
-				   .n = n,
+				   .n = op == COMM_BARRIER ? 0 : n,
 				   .dtype = dtype,
 				   .root = rooted ? root : 0};
 	start(r);
@@ -177,11 +199,16 @@ void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype
 
 bool comm_test(struct comm_request *r)
 {
+	bool done;
+
 	if (r->kind == REQUEST_NONE)
 		return true;
+	lock(r->comm->world);
 	if (!r->done)
-		progress(r->comm->world);
-	return r->done;
+		comm_progress(r->comm->world);
+	done = r->done;
+	unlock(r->comm->world);
+	return done;
 }
 
 /* Tell the status board what this rank is about to sleep on. */
@@ -205,6 +232,7 @@ static void forget(struct comm *world, struct comm_request *r)
 {
 	struct comm_request **p = &world->first;
 
+	lock(world);
 	world->last = NULL;
 	while (*p) {
 		if (*p == r) {
@@ -214,6 +242,7 @@ static void forget(struct comm *world, struct comm_request *r)
 		world->last = *p;
 		p = &(*p)->next;
 	}
+	unlock(world);
 }
 
 enum status comm_wait(struct comm_request *r, struct error *err)
@@ -225,13 +254,15 @@ enum status comm_wait(struct comm_request *r, struct error *err)
 	if (comm_test(r))
 		return OK;
 	world = r->comm->world;
+	world->waiting = true;
 	while (i++ < world->spin)
 		if (comm_test(r))
-			return OK;
+			goto out;
 	publish(r);
 	while (!comm_test(r))
 		TRY(world->ops->sleep(world, r, err));
 out:
+	world->waiting = false;
 	if (st != OK)
 		forget(world, r);
 	if (world->status)

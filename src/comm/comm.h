@@ -6,8 +6,9 @@
  * them without a copy. Sums are taken in rank order, so equal inputs give bit-equal
  * results on every rank, every time; 16-bit data is summed in fp32 and rounded once.
  *
- * A request makes progress only inside comm_test and comm_wait of any request of this
- * rank: whoever computes for long and wants overlap tests now and then.
+ * A request makes progress inside comm_test and comm_wait of any request of this rank:
+ * whoever computes for long and wants overlap tests now and then. What crosses machines
+ * also goes on by itself.
  */
 #ifndef KOLM_COMM_COMM_H
 #define KOLM_COMM_COMM_H
@@ -57,6 +58,7 @@ struct comm_request {
 	enum dtype dtype;
 	size_t n;
 	int root;
+	uint64_t transport[2]; /* the transport's own */
 };
 
 /*

@@ -4,6 +4,8 @@
 
 #include "comm/comm.h"
 
+#include <pthread.h>
+
 struct comm_ops {
 	const char *name;
 	/* The transport's part of a group; c->members and c->rank are set. */
@@ -29,10 +31,18 @@ struct comm {
 	struct comm_request *first, *last;
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
 	int spin;		    /* rounds of testing before sleeping */
+	/* Where a thread of the transport's moves requests on too, both hold this. */
+	pthread_mutex_t *lock;	/* or NULL */
+	pthread_cond_t started; /* there is a request again */
+	_Atomic bool waiting;	/* the rank itself moves them on at the moment */
 };
 
 /* A comm with its members copied; the transport's part is still missing. */
 enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm *world,
 		     const int *members, int size, int world_rank, struct error *err);
+
+/* Move everything on that can be moved, in the order in which it was started, with the
+   lock held; returns how many requests were completed. */
+int comm_progress(struct comm *world);
 
 #endif

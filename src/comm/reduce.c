@@ -102,25 +102,45 @@ static void narrow(const float *x, void *out, size_t begin, size_t n, enum dtype
 			half[i] = bfloat_from_float(x[i]);
 }
 
-void reduce_sum(const void *const *sources, int n_sources, void *const *targets, int n_targets,
-		size_t begin, size_t end, enum dtype dtype)
+void reduce_add(float *sum, bool first, const void *const *sources, int n, size_t begin,
+		size_t end, enum dtype dtype)
 {
-	float sum[BLOCK], other[BLOCK];
+	float other[BLOCK];
 
 	assert(dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16);
 	for (size_t at = begin; at < end; at += BLOCK) {
-		size_t n = end - at < BLOCK ? end - at : BLOCK;
+		size_t count = end - at < BLOCK ? end - at : BLOCK;
+		float *block = sum + (at - begin);
 
-		widen(sources[0], at, n, dtype, sum);
-		for (int s = 1; s < n_sources; s++) {
-			if (dtype == DTYPE_F32) {
-				add_f32(sum, (const float *)sources[s] + at, n);
-				continue;
+		for (int s = 0; s < n; s++) {
+			if (first && s == 0) {
+				widen(sources[0], at, count, dtype, block);
+			} else if (dtype == DTYPE_F32) {
+				add_f32(block, (const float *)sources[s] + at, count);
+			} else {
+				widen(sources[s], at, count, dtype, other);
+				add_f32(block, other, count);
 			}
-			widen(sources[s], at, n, dtype, other);
-			add_f32(sum, other, n);
 		}
-		for (int t = 0; t < n_targets; t++)
-			narrow(sum, targets[t], at, n, dtype);
+	}
+}
+
+void reduce_store(const float *sum, void *const *targets, int n, size_t begin, size_t end,
+		  enum dtype dtype)
+{
+	for (int t = 0; t < n; t++)
+		narrow(sum, targets[t], begin, end - begin, dtype);
+}
+
+void reduce_sum(const void *const *sources, int n_sources, void *const *targets, int n_targets,
+		size_t begin, size_t end, enum dtype dtype)
+{
+	float sum[BLOCK];
+
+	for (size_t at = begin; at < end; at += BLOCK) {
+		size_t stop = end - at < BLOCK ? end : at + BLOCK;
+
+		reduce_add(sum, true, sources, n_sources, at, stop, dtype);
+		reduce_store(sum, targets, n_targets, at, stop, dtype);
 	}
 }

@@ -8,6 +8,7 @@
 #include "testing.h"
 
 #include "comm/comm.h"
+#include "comm/mpi/mpi.h"
 #include "comm/self.h"
 #include "comm/shm/shm.h"
 
@@ -27,7 +28,48 @@
 
 typedef void rank_fn(struct comm *world, void *arg);
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(KOLM_TEST_MPI)
+/*
+ * The test runs under mpirun, every process goes through the whole suite together with
+ * the others, and takes part where there are ranks enough for it to be one.
+ */
+#define RANKS_ARE_THREADS 0
+
+static int mpi_number, mpi_processes;
+
+static inline void ranks_begin(void)
+{
+	struct error err;
+
+	CHECK(mpi_start(&mpi_number, &mpi_processes, &err) == OK, "%s", err.msg);
+}
+
+static inline int ranks_end(int failed)
+{
+	mpi_end();
+	return failed;
+}
+
+static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
+{
+	struct comm *world, *all;
+	struct mpi_place place;
+	struct error err;
+
+	if (ranks > mpi_processes)
+		return;
+	alarm(120);
+	CHECK(mpi_open(&world, ranks, &place, &err) == OK, "%s", err.msg);
+	if (world) {
+		fn(world, arg);
+		comm_free(world);
+	}
+	/* Those that took no part wait here, asleep. */
+	CHECK(mpi_open(&all, mpi_processes, &place, &err) == OK, "%s", err.msg);
+	CHECK(comm_run(all, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, &err) == OK, "%s", err.msg);
+	comm_free(all);
+}
+#elif defined(__SANITIZE_THREAD__)
 /*
  * ThreadSanitizer sees one process only, so here the ranks are threads of it: the
  * transport does not know the difference, and every race between ranks shows.
@@ -111,6 +153,17 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	}
 	shm_release(memory);
 	assert_int_equal(failed, 0);
+}
+#endif
+
+#ifndef KOLM_TEST_MPI
+static inline void ranks_begin(void)
+{
+}
+
+static inline int ranks_end(int failed)
+{
+	return failed;
 }
 #endif
 

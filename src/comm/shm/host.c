@@ -64,10 +64,9 @@ enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *e
 		h->used = (size_t)round_up((int64_t)h->used, 2 << 20);
 	if (size <= m->segment_size - h->used)
 		do
-			code = fallocate(
-				       m->fd, 0,
-				       (off_t)(segment - (char *)m->control) + (off_t)h->used,
-				       (off_t)size)
+			code = fallocate(m->fd, 0,
+					 (off_t)(segment - (char *)m->control) + (off_t)h->used,
+					 (off_t)size)
 				       ? errno
 				       : 0;
 		while (code == EINTR);

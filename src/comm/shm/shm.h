@@ -15,7 +15,8 @@ enum { SHM_RANKS_MAX = 64 };
 
 struct shm_memory; /* opaque */
 
-/* Room for that many ranks, at an address (NULL: any). spin: every rank has a core of its own. */
+/* Room for that many ranks, at an address (NULL: any). spin: every rank has a core of its own.
+ */
 enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
 			struct error *err);
 /* What another process has prepared; pid and fd as it says, size as shm_size does. */

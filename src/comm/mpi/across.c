@@ -1,0 +1,416 @@
+/* across.c - see across.h */
+#include "comm/mpi/across.h"
+#include "base/util.h"
+#include "comm/reduce.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LANES = 4,	       /* pieces under way */
+	PIECE = 1 << 16,       /* elements */
+	WINDOW = 16,	       /* pieces with tags of their own */
+	HOPS = 1 << 11,	       /* messages of a piece with tags of their own */
+	RESULT_HOP = HOPS - 1, /* WINDOW * HOPS tags: what every MPI has */
+};
+
+/* Members that follow each other on one machine. */
+struct run {
+	int first, end, host;
+};
+
+enum stage {
+	STAGE_FETCH,  /* ask for the sum of the runs before */
+	STAGE_ADD,    /* add our run to it and hand it on */
+	STAGE_SPREAD, /* the result is here: hand it out */
+	STAGE_TAKE,   /* ask for the result */
+	STAGE_SHARE,  /* and pass it on within the machine */
+	STAGE_END,
+};
+
+/* A piece under way: what comes next for it, when the messages pending are through. */
+struct lane {
+	bool busy;
+	enum stage stage;
+	uint64_t piece;
+	int slice, run;
+	size_t begin, end; /* elements */
+	float *sum;	   /* (PIECE) */
+	MPI_Request *requests;
+	int pending;
+};
+
+struct across {
+	MPI_Comm comm;
+	int size, rank, hosts, here;
+	int *host_of;	/* (size) */
+	int *local_of;	/* (size) number among the members of its machine */
+	int *members;	/* (size) by machine */
+	int *host_from; /* (hosts + 1) where in members */
+	struct run *runs;
+	int n_runs;
+	/* of the collective that is under way: the next piece to look at */
+	int slice;
+	size_t at;
+	uint64_t piece;
+	struct lane lanes[LANES];
+};
+
+static int count_of(const struct across *a, int host)
+{
+	return a->host_from[host + 1] - a->host_from[host];
+}
+
+/* Who is in charge of a slice on a machine: its owner, if that is there. */
+static int in_charge(const struct across *a, int slice, int host)
+{
+	if (a->host_of[slice] == host)
+		return slice;
+	return a->members[a->host_from[host] + slice % count_of(a, host)];
+}
+
+static bool is_sum(enum comm_op op)
+{
+	return op == COMM_ALLREDUCE || op == COMM_REDUCE_SCATTER || op == COMM_BARRIER;
+}
+
+/* The member whose buffer a slice comes from, where it is not a sum. */
+static int source_of(const struct comm_request *r, int slice)
+{
+	return r->op == COMM_BROADCAST || r->op == COMM_SCATTER ? r->root : slice;
+}
+
+/* The machine where the result of a slice is first. */
+static int origin_of(const struct across *a, const struct comm_request *r, int slice)
+{
+	return is_sum(r->op) ? a->runs[a->n_runs - 1].host : a->host_of[source_of(r, slice)];
+}
+
+/* The one member that a slice is for, or -1: all. */
+static int target_of(const struct comm_request *r, int slice)
+{
+	if (r->op == COMM_REDUCE_SCATTER || r->op == COMM_SCATTER)
+		return slice;
+	return r->op == COMM_GATHER ? r->root : -1;
+}
+
+static bool is_wanted(const struct across *a, const struct comm_request *r, int slice, int host)
+{
+	int target = target_of(r, slice);
+
+	return target < 0 || a->host_of[target] == host;
+}
+
+/* Buffers on this machine that a slice goes to. */
+static int targets_of(const struct across *a, const struct host_group *g,
+		      const struct comm_request *r, int slice, void **out)
+{
+	int target = target_of(r, slice), n = 0;
+
+	if (target >= 0 && a->host_of[target] == a->here)
+		out[n++] = host_buffer(g, r, a->local_of[target]);
+	for (int i = 0; i < g->count && target < 0; i++)
+		out[n++] = host_buffer(g, r, i);
+	return n;
+}
+
+static char *element(const struct comm_request *r, void *buffer, size_t i)
+{
+	return (char *)buffer + i * dtype_size(r->dtype);
+}
+
+static int bytes_of(const struct comm_request *r, const struct lane *l)
+{
+	return (int)((l->end - l->begin) * dtype_size(r->dtype));
+}
+
+static int tag_of(const struct lane *l, int hop)
+{
+	return (int)(l->piece % WINDOW) * HOPS + hop;
+}
+
+static int next_run_here(const struct across *a, int from)
+{
+	while (from < a->n_runs && a->runs[from].host != a->here)
+		from++;
+	return from;
+}
+
+static void add_run(const struct across *a, const struct host_group *g,
+		    const struct comm_request *r, struct lane *l)
+{
+	const struct run *run = &a->runs[l->run];
+	const void *sources[SHM_RANKS_MAX];
+	int n = 0;
+
+	for (int i = run->first; i < run->end; i++)
+		sources[n++] = host_buffer(g, r, a->local_of[i]);
+	reduce_add(l->sum, l->run == 0, sources, n, l->begin, l->end, r->dtype);
+}
+
+static void fetch(const struct across *a, struct lane *l)
+{
+	if (l->run > 0)
+		MPI_Irecv(l->sum, (int)(l->end - l->begin), MPI_FLOAT,
+			  in_charge(a, l->slice, a->runs[l->run - 1].host), tag_of(l, l->run),
+			  a->comm, &l->requests[l->pending++]);
+	l->stage = STAGE_ADD;
+}
+
+static void add(const struct across *a, const struct host_group *g,
+		const struct comm_request *r, struct lane *l)
+{
+	add_run(a, g, r, l);
+	if (l->run == a->n_runs - 1) {
+		l->stage = STAGE_SPREAD;
+		return;
+	}
+	MPI_Isend(l->sum, (int)(l->end - l->begin), MPI_FLOAT,
+		  in_charge(a, l->slice, a->runs[l->run + 1].host), tag_of(l, l->run + 1),
+		  a->comm, &l->requests[l->pending++]);
+	l->run = next_run_here(a, l->run + 1);
+	if (l->run < a->n_runs)
+		l->stage = STAGE_FETCH;
+	else
+		l->stage = is_wanted(a, r, l->slice, a->here) ? STAGE_TAKE : STAGE_END;
+}
+
+/* Store the result in our buffers and send it to the other machines that want it. */
+static void spread(const struct across *a, const struct host_group *g,
+		   const struct comm_request *r, struct lane *l)
+{
+	void *targets[SHM_RANKS_MAX], *from;
+	int n = targets_of(a, g, r, l->slice, targets);
+
+	if (is_sum(r->op)) {
+		/* Our own buffer holds nothing there that is needed any more. */
+		if (!n)
+			targets[n++] = r->data;
+		from = targets[0];
+		if (r->op != COMM_BARRIER)
+			reduce_store(l->sum, targets, n, l->begin, l->end, r->dtype);
+	} else {
+		from = host_buffer(g, r, a->local_of[source_of(r, l->slice)]);
+		for (int i = 0; i < n; i++)
+			if (targets[i] != from)
+				memcpy(element(r, targets[i], l->begin),
+				       element(r, from, l->begin), (size_t)bytes_of(r, l));
+	}
+	for (int host = 0; host < a->hosts; host++)
+		if (host != a->here && is_wanted(a, r, l->slice, host))
+			MPI_Isend(element(r, from, l->begin), bytes_of(r, l), MPI_BYTE,
+				  in_charge(a, l->slice, host), tag_of(l, RESULT_HOP), a->comm,
+				  &l->requests[l->pending++]);
+	l->stage = STAGE_END;
+}
+
+static void take(const struct across *a, const struct host_group *g,
+		 const struct comm_request *r, struct lane *l)
+{
+	void *targets[SHM_RANKS_MAX];
+
+	targets_of(a, g, r, l->slice, targets);
+	MPI_Irecv(element(r, targets[0], l->begin), bytes_of(r, l), MPI_BYTE,
+		  in_charge(a, l->slice, origin_of(a, r, l->slice)), tag_of(l, RESULT_HOP),
+		  a->comm, &l->requests[l->pending++]);
+	l->stage = STAGE_SHARE;
+}
+
+static void share(const struct across *a, const struct host_group *g,
+		  const struct comm_request *r, struct lane *l)
+{
+	void *targets[SHM_RANKS_MAX];
+	int n = targets_of(a, g, r, l->slice, targets);
+
+	for (int i = 1; i < n && r->n; i++)
+		memcpy(element(r, targets[i], l->begin), element(r, targets[0], l->begin),
+		       (size_t)bytes_of(r, l));
+	l->stage = STAGE_END;
+}
+
+static bool messages_are_through(struct lane *l)
+{
+	for (; l->pending > 0; l->pending--) {
+		int through;
+
+		MPI_Test(&l->requests[l->pending - 1], &through, MPI_STATUS_IGNORE);
+		if (!through)
+			return false;
+	}
+	return true;
+}
+
+/* As far as it goes without waiting. */
+static void advance_lane(const struct across *a, const struct host_group *g,
+			 const struct comm_request *r, struct lane *l)
+{
+	while (l->busy && messages_are_through(l)) {
+		switch (l->stage) {
+		case STAGE_FETCH:
+			fetch(a, l);
+			break;
+		case STAGE_ADD:
+			add(a, g, r, l);
+			break;
+		case STAGE_SPREAD:
+			spread(a, g, r, l);
+			break;
+		case STAGE_TAKE:
+			take(a, g, r, l);
+			break;
+		case STAGE_SHARE:
+			share(a, g, r, l);
+			break;
+		case STAGE_END:
+			l->busy = false;
+		}
+	}
+}
+
+/* Have we anything to do for a slice, and what first? */
+static bool concerns_us(const struct across *a, const struct comm_request *r, int slice,
+			enum stage *stage)
+{
+	bool origin = origin_of(a, r, slice) == a->here;
+
+	*stage = is_sum(r->op) ? STAGE_FETCH : origin ? STAGE_SPREAD : STAGE_TAKE;
+	return in_charge(a, slice, a->here) == a->rank &&
+	       (is_sum(r->op) || origin || is_wanted(a, r, slice, a->here));
+}
+
+/* The next piece that concerns us, for a lane; false: there is none. A barrier is a sum
+   over one piece of nothing. */
+static bool next_piece(struct across *a, const struct comm_request *r, struct lane *l)
+{
+	for (; a->slice < a->size; a->slice++, a->at = 0) {
+		size_t begin, end;
+
+		comm_slice(r->comm, r->n, a->slice, &begin, &end);
+		while (begin + a->at < end || (r->op == COMM_BARRIER && !a->slice && !a->at)) {
+			size_t from = begin + a->at;
+
+			a->at += PIECE;
+			a->piece++;
+			if (!concerns_us(a, r, a->slice, &l->stage))
+				continue;
+			l->slice = a->slice;
+			l->piece = a->piece;
+			l->begin = from;
+			l->end = end - from < PIECE ? end : from + PIECE;
+			l->run = next_run_here(a, 0);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A piece waits until no older one under way could have the same tags. */
+static bool may_start(const struct across *a, const struct lane *l)
+{
+	for (int i = 0; i < LANES; i++)
+		if (a->lanes[i].busy && a->lanes[i].piece + WINDOW <= l->piece)
+			return false;
+	return true;
+}
+
+bool across_work(struct across *a, const struct host_group *g, const struct comm_request *r)
+{
+	bool busy = false;
+
+	for (int i = 0; i < LANES; i++) {
+		struct lane *l = &a->lanes[i];
+
+		while ((l->busy || (l->busy = next_piece(a, r, l))) && may_start(a, l)) {
+			advance_lane(a, g, r, l);
+			if (l->busy)
+				break;
+		}
+	}
+	for (int i = 0; i < LANES; i++)
+		busy = busy || a->lanes[i].busy;
+	if (busy)
+		return false;
+	a->slice = 0; /* for the next collective */
+	a->at = 0;
+	a->piece = 0;
+	return true;
+}
+
+/* Number the machines as they first appear, and list their members. */
+static void list_hosts(struct across *a, const int *hosts)
+{
+	int at = 0;
+
+	for (int i = 0; i < a->size; i++) {
+		int first = 0;
+
+		while (hosts[first] != hosts[i])
+			first++;
+		a->host_of[i] = first == i ? a->hosts++ : a->host_of[first];
+	}
+	for (int h = 0; h < a->hosts; h++) {
+		a->host_from[h] = at;
+		for (int i = 0; i < a->size; i++)
+			if (a->host_of[i] == h) {
+				a->local_of[i] = at - a->host_from[h];
+				a->members[at++] = i;
+			}
+	}
+	a->host_from[a->hosts] = at;
+	for (int i = 0; i < a->size; i++) {
+		if (i == 0 || a->host_of[i] != a->host_of[i - 1])
+			a->runs[a->n_runs++] = (struct run){.first = i, .host = a->host_of[i]};
+		a->runs[a->n_runs - 1].end = i + 1;
+	}
+	a->here = a->host_of[a->rank];
+}
+
+enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, int size,
+			  int rank, struct error *err)
+{
+	struct across *a = calloc(1, sizeof(*a));
+	bool ok = a != NULL;
+
+	assert(size < RESULT_HOP);
+	if (a) {
+		a->comm = comm;
+		a->size = size;
+		a->rank = rank;
+		a->host_of = calloc((size_t)size, sizeof(int));
+		a->local_of = calloc((size_t)size, sizeof(int));
+		a->members = calloc((size_t)size, sizeof(int));
+		a->host_from = calloc((size_t)size + 1, sizeof(int));
+		a->runs = calloc((size_t)size, sizeof(*a->runs));
+		ok = a->host_of && a->local_of && a->members && a->host_from && a->runs;
+	}
+	for (int i = 0; ok && i < LANES; i++) {
+		a->lanes[i].sum = malloc(PIECE * sizeof(float));
+		a->lanes[i].requests = calloc((size_t)size + 1, sizeof(MPI_Request));
+		ok = a->lanes[i].sum && a->lanes[i].requests;
+	}
+	if (!ok) {
+		across_free(a);
+		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
+	}
+	list_hosts(a, hosts);
+	*out = a;
+	return OK;
+}
+
+void across_free(struct across *a)
+{
+	if (!a)
+		return;
+	for (int i = 0; i < LANES; i++) {
+		free(a->lanes[i].sum);
+		free(a->lanes[i].requests);
+	}
+	MPI_Comm_free(&a->comm);
+	free(a->host_of);
+	free(a->local_of);
+	free(a->members);
+	free(a->host_from);
+	free(a->runs);
+	free(a);
+}

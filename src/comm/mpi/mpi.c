@@ -1,0 +1,539 @@
+/* mpi.c - the world over MPI: machines, messages, the thread that keeps things going. */
+#include "comm/mpi/mpi.h"
+#include "base/util.h"
+#include "comm/mpi/across.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	SPIN_ROUNDS = 500,
+	SLEEP_NS = 200 * 1000 * 1000,
+	POLL_FIRST_NS = 10 * 1000, /* between looks at MPI, growing */
+	POLL_MOST_NS = 1000 * 1000,
+	PIECE_BYTES = 1 << 30, /* of a message: counts are ints in MPI 3.1 */
+};
+
+/* A group, the world included: its members here, and what crosses machines or NULL. */
+struct mpi_group {
+	struct host_group local;
+	struct across *across;
+};
+
+/* The world is its own first group, so it keeps both. */
+struct mpi_world {
+	struct mpi_group group; /* first: c->state of any comm is a struct mpi_group */
+	struct host host;
+	struct shm_memory *memory;
+	MPI_Comm messages;
+	int *host_of;  /* (size) the machine of each rank: the number of its first one */
+	int *local_of; /* (size) number on its machine */
+	/* (size * COMM_CHANNELS) messages to and from other machines */
+	uint64_t *sent, *received;		 /* numbered */
+	uint64_t *sent_posted, *received_posted; /* handed to MPI */
+	long poll_ns;				 /* to sleep before the next look at MPI */
+	uint64_t seen;				 /* requests completed when we last slept */
+	/* the thread that moves requests on while the rank computes */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	bool threaded, quit;
+};
+
+static bool threads_allowed;
+
+static struct mpi_world *world_of(const struct comm *c)
+{
+	return c->world->state;
+}
+
+const char *mpi_library(void)
+{
+	static char name[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length;
+
+	MPI_Get_library_version(name, &length);
+	if (!strncmp(name, "MPICH", 5)) { /* "MPICH Version:\t4.0.2\n..." */
+		char version[32];
+
+		if (sscanf(name, "MPICH Version: %31s", version) == 1)
+			snprintf(name, sizeof(name), "MPICH %s", version);
+	}
+	name[strcspn(name, ",\n")] = '\0'; /* "Open MPI v4.1.4, package: ..." */
+	return name;
+}
+
+enum status mpi_start(int *rank, int *ranks, struct error *err)
+{
+	int provided;
+
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided))
+		return FAIL(err, ERR_FAILED, "MPI can't start");
+	threads_allowed = provided >= MPI_THREAD_SERIALIZED;
+	MPI_Comm_rank(MPI_COMM_WORLD, rank);
+	MPI_Comm_size(MPI_COMM_WORLD, ranks);
+	return OK;
+}
+
+void mpi_end(void)
+{
+	MPI_Finalize();
+}
+
+_Noreturn void mpi_abort(int exit_code)
+{
+	MPI_Abort(MPI_COMM_WORLD, exit_code);
+	_exit(exit_code);
+}
+
+/* ---- messages between machines ---- */
+
+static size_t place_of(const struct comm_request *r)
+{
+	return (size_t)r->comm->members[r->peer] * COMM_CHANNELS + (size_t)r->channel;
+}
+
+/* Hand the next part of a message to MPI. */
+static void post_part(struct comm_request *r)
+{
+	struct mpi_world *w = world_of(r->comm);
+	size_t moved = (size_t)r->transport[1], left = r->bytes - moved;
+	int bytes = (int)(left < PIECE_BYTES ? left : PIECE_BYTES);
+	char *data = (char *)r->data + moved;
+	MPI_Request request;
+
+	if (r->kind == REQUEST_SEND)
+		MPI_Isend(data, bytes, MPI_BYTE, r->comm->members[r->peer], r->channel,
+			  w->messages, &request);
+	else
+		MPI_Irecv(data, bytes, MPI_BYTE, r->comm->members[r->peer], r->channel,
+			  w->messages, &request);
+	memcpy(&r->transport[0], &request, sizeof(request));
+	r->transport[1] = moved + (size_t)bytes;
+}
+
+/* Parts of a message follow each other without another's in between: the next message
+   starts when the last part of this one is with MPI. */
+static void advance_message(struct comm_request *r)
+{
+	struct mpi_world *w = world_of(r->comm);
+	uint64_t *posted =
+		&(r->kind == REQUEST_SEND ? w->sent_posted : w->received_posted)[place_of(r)];
+	MPI_Request request;
+	int through;
+
+	if (!r->arrived) {
+		if (*posted != r->sequence)
+			return;
+		post_part(r);
+		r->arrived = true;
+		*posted += r->transport[1] == r->bytes;
+	}
+	memcpy(&request, &r->transport[0], sizeof(request));
+	MPI_Test(&request, &through, MPI_STATUS_IGNORE);
+	memcpy(&r->transport[0], &request, sizeof(request));
+	if (!through)
+		return;
+	if (r->transport[1] < r->bytes) {
+		post_part(r);
+		*posted += r->transport[1] == r->bytes;
+	} else {
+		r->done = true;
+	}
+}
+
+static bool is_remote(const struct comm_request *r)
+{
+	const struct mpi_world *w = world_of(r->comm);
+	const struct mpi_group *g = r->comm->state;
+
+	if (r->kind == REQUEST_COLLECTIVE)
+		return g->across != NULL;
+	return w->host_of[r->comm->members[r->peer]] != w->host_of[r->comm->world->rank];
+}
+
+/* ---- requests ---- */
+
+static void mpi_enter(struct comm_request *r)
+{
+	struct mpi_world *w = world_of(r->comm);
+	struct mpi_group *g = r->comm->state;
+
+	if (r->kind == REQUEST_COLLECTIVE) {
+		assert(host_owns(&w->host, r->data, r->n * dtype_size(r->dtype)));
+		r->sequence = g->local.started++;
+	} else if (is_remote(r)) {
+		r->sequence = (r->kind == REQUEST_SEND ? w->sent : w->received)[place_of(r)]++;
+	} else {
+		host_enter_message(&w->host, w->local_of[r->comm->members[r->peer]], r);
+	}
+}
+
+static void advance_collective(struct mpi_group *g, struct comm_request *r)
+{
+	if (host_arrive(&g->local, r)) {
+		if (!g->across)
+			host_work(&g->local, r);
+		if (!g->across || across_work(g->across, &g->local, r))
+			host_depart(&g->local, r);
+	}
+	r->done = host_over(&g->local, r);
+}
+
+static void mpi_advance(struct comm_request *r)
+{
+	struct mpi_world *w = world_of(r->comm);
+
+	if (r->kind == REQUEST_COLLECTIVE)
+		advance_collective(r->comm->state, r);
+	else if (is_remote(r))
+		advance_message(r);
+	else if (r->kind == REQUEST_SEND)
+		host_send(&w->host, w->local_of[r->comm->members[r->peer]], r);
+	else
+		host_receive(&w->host, w->local_of[r->comm->members[r->peer]], r);
+}
+
+/* Nobody rings for what comes from another machine: look again soon, then less often. */
+static enum status mpi_sleep(struct comm *world, const struct comm_request *r,
+			     struct error *err)
+{
+	struct mpi_world *w = world->state;
+	bool remote = false;
+
+	pthread_mutex_lock(&w->lock);
+	for (const struct comm_request *each = world->first; each && !remote; each = each->next)
+		remote = is_remote(each);
+	pthread_mutex_unlock(&w->lock);
+	if (w->seen != world->status->completed)
+		w->poll_ns = POLL_FIRST_NS;
+	w->seen = world->status->completed;
+	w->poll_ns = w->poll_ns < POLL_MOST_NS / 2 ? w->poll_ns * 2 : POLL_MOST_NS;
+	return host_sleep(&w->host, r, remote ? w->poll_ns : SLEEP_NS, err);
+}
+
+/* ---- the thread ---- */
+
+static void *keep_going(void *arg)
+{
+	struct comm *world = arg;
+	struct mpi_world *w = world->state;
+	long pause_ns = POLL_FIRST_NS;
+
+	prctl(PR_SET_TIMERSLACK, 1000);
+	pthread_mutex_lock(&w->lock);
+	while (!w->quit) {
+		struct timespec pause;
+
+		if (!world->first) {
+			pthread_cond_wait(&world->started, &w->lock);
+			pause_ns = POLL_FIRST_NS;
+			continue;
+		}
+		if (!world->waiting && comm_progress(world))
+			pause_ns = POLL_FIRST_NS;
+		pthread_mutex_unlock(&w->lock);
+		pause_ns = pause_ns < POLL_MOST_NS / 2 ? pause_ns * 2 : POLL_MOST_NS;
+		pause = (struct timespec){.tv_nsec = pause_ns};
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* ---- groups and worlds ---- */
+
+static enum status open_local(struct comm *c, struct mpi_group *g, struct error *err)
+{
+	struct mpi_world *w = world_of(c);
+	int ranks[SHM_RANKS_MAX], n = 0;
+
+	for (int i = 0; i < c->size; i++)
+		if (w->host_of[c->members[i]] == w->host_of[c->world->rank])
+			ranks[n++] = w->local_of[c->members[i]];
+	return host_group_open(g ? &g->local : NULL, &w->host, ranks, n, err);
+}
+
+static enum status open_across(struct comm *c, struct mpi_group *g, MPI_Comm *comm,
+			       struct error *err)
+{
+	struct mpi_world *w = world_of(c);
+	int *hosts;
+	enum status st = OK;
+	bool several = false;
+
+	for (int i = 1; i < c->size; i++)
+		several = several || w->host_of[c->members[i]] != w->host_of[c->members[0]];
+	if (!several)
+		return OK;
+	hosts = calloc((size_t)c->size, sizeof(int));
+	if (!hosts)
+		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
+	for (int i = 0; i < c->size; i++)
+		hosts[i] = w->host_of[c->members[i]];
+	TRY(across_create(&g->across, *comm, hosts, c->size, c->rank, err));
+	*comm = MPI_COMM_NULL; /* the across's now */
+out:
+	free(hosts);
+	return st;
+}
+
+/* Both parts of a group. MPI's split counts every rank's call, as comm_create does. */
+static enum status open_group(struct comm *c, struct mpi_group *g, struct error *err)
+{
+	struct mpi_world *w = world_of(c);
+	enum status st;
+	MPI_Comm comm;
+	int color = c->size ? c->members[0] : MPI_UNDEFINED;
+
+	for (int i = 1; i < c->size; i++)
+		color = imin(color, c->members[i]);
+	MPI_Comm_split(w->messages, color, c->rank, &comm);
+	TRY(open_local(c, g, err));
+	if (g)
+		TRY(open_across(c, g, &comm, err));
+out:
+	if (comm != MPI_COMM_NULL)
+		MPI_Comm_free(&comm);
+	return st;
+}
+
+static enum status mpi_create(struct comm *c, struct error *err)
+{
+	enum status st;
+	struct mpi_group *g = c->size ? calloc(1, sizeof(*g)) : NULL;
+
+	if (c->size && !g)
+		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
+	st = open_group(c, g, err);
+	if (st == OK)
+		c->state = g;
+	else
+		free(g);
+	return st;
+}
+
+static void free_world(struct comm *c, struct mpi_world *w)
+{
+	if (w->threaded) {
+		pthread_mutex_lock(&w->lock);
+		w->quit = true;
+		pthread_cond_signal(&c->started);
+		pthread_mutex_unlock(&w->lock);
+		pthread_join(w->thread, NULL);
+	}
+	shm_release(w->memory);
+	if (w->messages != MPI_COMM_NULL)
+		MPI_Comm_free(&w->messages);
+	free(w->host_of);
+	free(w->local_of);
+	free(w->sent);
+	free(w->received);
+	free(w->sent_posted);
+	free(w->received_posted);
+}
+
+static void mpi_free(struct comm *c)
+{
+	struct mpi_group *g = c->state;
+
+	if (c->world == c)
+		free_world(c, c->state);
+	across_free(g->across);
+	free(c->state);
+}
+
+static enum status mpi_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
+{
+	return host_alloc(&world_of(world)->host, bytes, out, err);
+}
+
+static const struct comm_ops comm_mpi = {
+	.name = "mpi",
+	.create = mpi_create,
+	.free = mpi_free,
+	.alloc = mpi_alloc,
+	.enter = mpi_enter,
+	.advance = mpi_advance,
+	.sleep = mpi_sleep,
+};
+
+struct shm_memory *mpi_memory(struct comm *world)
+{
+	return world_of(world)->memory;
+}
+
+/* Ranks that share a machine; KOLM_MPI_HOSTS pretends that there are several. */
+static void split_by_host(MPI_Comm all, MPI_Comm *local)
+{
+	const char *text = getenv("KOLM_MPI_HOSTS");
+	int hosts = text ? atoi(text) : 1, rank, size, host;
+	MPI_Comm real;
+
+	MPI_Comm_rank(all, &rank);
+	MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &real);
+	MPI_Comm_rank(real, &rank);
+	MPI_Comm_size(real, &size);
+	hosts = imax(1, imin(hosts, size));
+	host = text && strstr(text, "cyclic") ? rank % hosts : rank * hosts / size;
+	MPI_Comm_split(real, host, rank, local);
+	MPI_Comm_free(&real);
+}
+
+/* Who is where, as every rank sees it. */
+static void share_places(struct mpi_world *w, MPI_Comm local)
+{
+	int world_rank, first, rank;
+
+	MPI_Comm_rank(w->messages, &world_rank);
+	MPI_Comm_rank(local, &rank);
+	first = world_rank;
+	MPI_Bcast(&first, 1, MPI_INT, 0, local);
+	MPI_Allgather(&first, 1, MPI_INT, w->host_of, 1, MPI_INT, w->messages);
+	MPI_Allgather(&rank, 1, MPI_INT, w->local_of, 1, MPI_INT, w->messages);
+}
+
+/* Which cores the ranks of this machine may use, together and each. */
+static void look_at_cores(MPI_Comm local, struct mpi_place *place)
+{
+	cpu_set_t mine, any, all;
+	int shared;
+
+	MPI_Comm_rank(local, &place->local);
+	MPI_Comm_size(local, &place->locals);
+	CPU_ZERO(&mine);
+	sched_getaffinity(0, sizeof(mine), &mine);
+	MPI_Allreduce(&mine, &any, (int)sizeof(mine), MPI_BYTE, MPI_BOR, local);
+	MPI_Allreduce(&mine, &all, (int)sizeof(mine), MPI_BYTE, MPI_BAND, local);
+	shared = CPU_EQUAL(&any, &all);
+	place->cores_shared = shared;
+	place->own_core = CPU_COUNT(&any) >= place->locals;
+}
+
+/*
+ * The first rank of the machine makes the memory, the others map it, all at the same
+ * address. Far from where programs, heaps and libraries are; if one of these addresses is
+ * taken in some process, all try the next.
+ */
+static enum status share_memory(struct mpi_world *w, MPI_Comm local,
+				const struct mpi_place *place, struct error *err)
+{
+	static const uintptr_t addresses[] = {0x200000000000, 0x100000000000, 0x2000000000,
+					      0x300000000000};
+	enum status st = OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		void *at = (void *)addresses[i]; /* NOLINT: an address is what is meant */
+		int64_t where[3] = {getpid(), -1, 0}, all, ok;
+
+		if (place->local == 0) {
+			st = shm_prepare(&w->memory, place->locals, place->own_core, at, err);
+			if (st == OK) {
+				where[1] = shm_fd(w->memory);
+				where[2] = (int64_t)shm_size(w->memory);
+			}
+		}
+		MPI_Bcast(where, 3, MPI_INT64_T, 0, local);
+		if (place->local > 0)
+			st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
+					  : shm_attach(&w->memory, place->locals,
+						       place->own_core, at, (int)where[0],
+						       (int)where[1], (size_t)where[2], err);
+		ok = st == OK;
+		MPI_Allreduce(&ok, &all, 1, MPI_INT64_T, MPI_MIN, local);
+		if (all)
+			return OK;
+		if (st == OK) {
+			FAIL(err, ERR_MEMORY, "another rank can't map the shared memory");
+			shm_release(w->memory);
+			w->memory = NULL;
+		}
+	}
+	return st == OK ? ERR_MEMORY : st;
+}
+
+static enum status start_thread(struct comm *c, struct mpi_world *w, struct error *err)
+{
+	pthread_cond_init(&c->started, NULL);
+	c->lock = &w->lock;
+	if (!threads_allowed)
+		return OK;
+	if (pthread_create(&w->thread, NULL, keep_going, c))
+		return FAIL(err, ERR_FAILED, "can't start a thread");
+	w->threaded = true;
+	return OK;
+}
+
+static enum status allocate(struct mpi_world *w, int ranks, struct error *err)
+{
+	size_t n = (size_t)ranks, channels = n * COMM_CHANNELS;
+
+	w->host_of = calloc(n, sizeof(int));
+	w->local_of = calloc(n, sizeof(int));
+	w->sent = calloc(channels, sizeof(uint64_t));
+	w->received = calloc(channels, sizeof(uint64_t));
+	w->sent_posted = calloc(channels, sizeof(uint64_t));
+	w->received_posted = calloc(channels, sizeof(uint64_t));
+	if (!w->host_of || !w->local_of || !w->sent || !w->received || !w->sent_posted ||
+	    !w->received_posted)
+		return FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks", ranks);
+	return OK;
+}
+
+enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, struct error *err)
+{
+	enum status st;
+	struct mpi_world *w = calloc(1, sizeof(*w));
+	struct comm *c = NULL;
+	MPI_Comm all, local = MPI_COMM_NULL;
+	int rank, *members = calloc((size_t)ranks, sizeof(int));
+
+	_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "it is kept in a request");
+	*world = NULL;
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &all);
+	if (all == MPI_COMM_NULL || !w || !members) {
+		free(w);
+		free(members);
+		return all == MPI_COMM_NULL ? OK : FAIL(err, ERR_MEMORY, "no memory to start");
+	}
+	for (int i = 0; i < ranks; i++)
+		members[i] = i;
+	w->messages = all;
+	w->poll_ns = POLL_FIRST_NS;
+	pthread_mutex_init(&w->lock, NULL);
+	TRY(allocate(w, ranks, err));
+	split_by_host(all, &local);
+	share_places(w, local);
+	look_at_cores(local, place);
+	TRY(share_memory(w, local, place, err));
+	TRY(comm_new(&c, &comm_mpi, NULL, members, ranks, rank, err));
+	c->state = w;
+	w->host = (struct host){.memory = w->memory, .me = place->local};
+	TRY(open_group(c, &w->group, err));
+	c->spin = place->own_core ? SPIN_ROUNDS : 0;
+	c->status = shm_status(w->memory, place->local);
+	prctl(PR_SET_TIMERSLACK, 1000); /* or a short sleep would last 50 us longer */
+	TRY(start_thread(c, w, err));
+	*world = c;
+	w = NULL; /* the world's now */
+	c = NULL;
+out:
+	if (local != MPI_COMM_NULL)
+		MPI_Comm_free(&local);
+	if (w)
+		free_world(c, w);
+	if (c)
+		free(c->members);
+	free(c);
+	free(w);
+	free(members);
+	return st;
+}
