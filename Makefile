@@ -28,7 +28,7 @@ demo: all
 	@scripts/demo $(BUILD)
 
 check: all
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --timeout 300 -j $(JOBS)
 
 check-all: check
 	@scripts/check-all

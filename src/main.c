@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "cmd/cmd.h"
 #include "config/config.h"
+#include "launch/launch.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,14 +17,16 @@ struct command {
 	const char *name;
 	enum status (*run)(int argc, char *const *argv, struct error *err);
 	const char *help;
+	bool parallel; /* every rank that mpirun has started runs it, not only the first */
 };
 
 static const struct command commands[] = {
-	{"train", cmd_train, "train a model and write what was measured"},
-	{"bench", cmd_bench,
-	 "this machine's peaks, and kernels and communication against them"},
-	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy"},
-	{"devices", cmd_devices, "what there is to compute on"},
+	{"train", cmd_train, "train a model and write what was measured", true},
+	{"bench", cmd_bench, "this machine's peaks, and kernels and communication against them",
+	 true},
+	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
+	 false},
+	{"devices", cmd_devices, "what there is to compute on", false},
 };
 
 static const struct option_table *const tables[] = {&config_table, &bench_table, &doctor_table,
@@ -58,9 +61,20 @@ static enum status unknown_command(const char *name, struct error *err)
 	return HINT(err, "'kolm --help' lists the commands");
 }
 
-static enum status dispatch(int argc, char **argv, struct error *err)
+static bool is_parallel(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return commands[i].parallel;
+	return false;
+}
+
+static enum status dispatch(int argc, char **argv, bool first, struct error *err)
 {
 	const char *name = argc > 1 ? argv[1] : "";
+
+	if (!first && !is_parallel(name))
+		return OK; /* the first rank does it for all */
 
 	if (!strcmp(name, "--version") || !strcmp(name, "version")) {
 		printf("kolm %s\n", KOLM_VERSION);
@@ -108,18 +122,21 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
 	struct error err = {.code = OK};
+	struct launcher by = {.rank = 0};
 	enum status st;
 
+	launcher_detect(&by);
 	fill_standard_streams();
 	/* A reader that has gone away or a file that is too large is an error that we
 	   report after cleaning up, not a sudden death. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	st = dispatch(argc, argv, &err);
+	st = dispatch(argc, argv, by.rank == 0, &err);
 
 	if (st == OK && (fflush(stdout) || ferror(stdout)))
 		st = FAIL(&err, ERR_FAILED, "can't write to standard output");
-	if (st != OK)
+	/* A mistake in the command is the same for all ranks of a job: said once. */
+	if (st != OK && by.rank == 0)
 		error_print(&err);
 	return st != OK && err.exit_code ? err.exit_code : error_exit_code(st);
 }

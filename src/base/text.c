@@ -114,28 +114,28 @@ bool name_equal(const char *a, const char *b)
 	return fold(*a) == fold(*b);
 }
 
-/* Levenshtein distance; names longer than the row are never near. */
+/* Letters to change, add, leave out or swap with their neighbour; names longer than the
+   table are never near. */
 static int distance(const char *a, const char *b)
 {
-	int row[64];
+	unsigned char d[64][64];
 	int la = (int)strlen(a), lb = (int)strlen(b);
 
 	if (la > 63 || lb > 63)
 		return 64;
-	for (int j = 0; j <= lb; j++)
-		row[j] = j;
-	for (int i = 1; i <= la; i++) {
-		int diagonal = row[0];
+	for (int i = 0; i <= la; i++)
+		for (int j = 0; j <= lb; j++) {
+			int best = imax(i, j);
 
-		row[0] = i;
-		for (int j = 1; j <= lb; j++) {
-			int change = diagonal + (fold(a[i - 1]) != fold(b[j - 1]));
-
-			diagonal = row[j];
-			row[j] = imin(change, imin(row[j], row[j - 1]) + 1);
+			if (i > 0 && j > 0) {
+				best = d[i - 1][j - 1] + (fold(a[i - 1]) != fold(b[j - 1]));
+				best = imin(best, imin(d[i - 1][j], d[i][j - 1]) + 1);
+			}
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				best = imin(best, d[i - 2][j - 2] + 1);
+			d[i][j] = (unsigned char)best;
 		}
-	}
-	return row[lb];
+	return d[la][lb];
 }
 
 const char *name_nearest(const char *name, const char *const *candidates, size_t n)

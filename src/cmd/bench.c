@@ -5,12 +5,15 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "config/option.h"
+#include "launch/launch.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #define AT(member) .offset = offsetof(struct bench, member)
+
+static const char *const transports[] = {"auto", "shm", NULL};
 
 /* clang-format off */
 static const struct option options[] = {
@@ -26,6 +29,8 @@ static const struct option options[] = {
 	 .min = 1, .max = 1 << 20, .help = "gemm: outputs of that shape"},
 	{"in", .group = "Options", .type = OPTION_INT, AT(in), .initial = "1024", .meta = "N",
 	 .min = 1, .max = 1 << 20, .help = "gemm: inputs of that shape"},
+	{"transport", .group = "Options", .type = OPTION_CHOICE, AT(transport), .choices = transports,
+	 .initial = "auto", .help = "comm: auto: beside MPI where it is built in; shm: without it"},
 	{"ranks", .group = "Options", .type = OPTION_INT, AT(ranks), .initial = "all",
 	 .zero = "all", .meta = "N", .min = 2, .max = 64, .help = "comm: only so many ranks, instead of 2 and 8"},
 	{"json", .group = "Options", .type = OPTION_FLAG, AT(as_json), .initial = "false",
@@ -261,6 +266,8 @@ enum status cmd_bench(int argc, char *const *argv, struct error *err)
 	enum status st;
 	struct bench b = {0};
 	struct option_values values;
+	struct launcher by;
+	bool first;
 
 	options_init(&values, &bench_table, &b);
 	json_init(&b.json, true);
@@ -290,10 +297,15 @@ enum status cmd_bench(int argc, char *const *argv, struct error *err)
 		HINT(err, "add --rows 64");
 		goto out;
 	}
+	/* Of ranks that mpirun has started, the first does what is not about communication,
+	   and speaks for all. */
+	first = !launcher_detect(&by) || by.rank == 0;
+	if (!first && strcmp(values.positional[0], "comm"))
+		goto out;
 	if (b.as_json)
 		json_begin_object(&b.json, NULL);
 	TRY(run_one(&b, values.positional[0], err));
-	if (b.as_json) {
+	if (b.as_json && first) {
 		json_end_object(&b.json);
 		fputs(b.json.text.data, stdout);
 	}

@@ -11,6 +11,7 @@ struct bench {
 	int threads;	   /* 0: what the benchmark wants by default */
 	int rows, out, in; /* gemm: this shape only, if rows > 0 */
 	int ranks;	   /* comm: only so many, if > 0 */
+	int transport;	   /* comm: 0: beside MPI where it is built in; 1: without it */
 	double seconds;	   /* per figure */
 	bool as_json;
 	/* state */

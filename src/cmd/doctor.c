@@ -7,9 +7,11 @@
 #include "base/machine.h"
 #include "base/units.h"
 #include "base/util.h"
+#include "comm/mpi/mpi.h"
 #include "comm/shm/shm.h"
 #include "config/option.h"
 #include "device/device.h"
+#include "launch/launch.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -220,6 +222,27 @@ static void check_clock(struct doctor *d)
 		finding(d, GOOD, "clock", NULL, "%s", text);
 }
 
+static void check_mpi(struct doctor *d)
+{
+	struct launcher by;
+	const char *library = mpi_library();
+
+	if (!library)
+		finding(d, WARNING, "mpi",
+			"install libopenmpi-dev or libmpich-dev and build again, if you need it",
+			"built without: all ranks are on this machine");
+	else if (launcher_detect(&by))
+		finding(d, GOOD, "mpi", NULL, "%s; started by %s as rank %d of %d", library,
+			by.name, by.rank, by.ranks);
+	else
+		finding(d, GOOD, "mpi", NULL, "%s, for mpirun and srun", library);
+	if (library && getuid() == 0 && !getenv("OMPI_ALLOW_RUN_AS_ROOT") &&
+	    strstr(library, "Open MPI"))
+		finding(d, WARNING, "mpi root",
+			"use another user, or mpirun --allow-run-as-root",
+			"Open MPI's mpirun refuses to run as root");
+}
+
 static void check_container(struct doctor *d)
 {
 	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
@@ -273,6 +296,7 @@ enum status cmd_doctor(int argc, char *const *argv, struct error *err)
 	check_pinning(&d);
 	check_limits(&d);
 	check_shared_memory(&d);
+	check_mpi(&d);
 	check_clock(&d);
 	check_container(&d);
 	if (d.as_json) {

@@ -1,10 +1,13 @@
 /* comm.c - what all transports share: groups, the list of requests, waiting. */
 #include "comm/impl.h"
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SPIN_MS 0.2
 
 const char *comm_op_name(enum comm_op op)
 {
@@ -220,8 +223,9 @@ static void publish(const struct comm_request *r)
 	if (!status)
 		return;
 	for (int i = 0; i < r->comm->size; i++)
-		members |= 1ull << r->comm->members[i];
+		members |= r->comm->members[i] < 64 ? 1ull << r->comm->members[i] : 0;
 	status->op = r->op;
+	status->size = r->comm->size;
 	status->members = members;
 	status->peer = r->comm->members[r->kind == REQUEST_COLLECTIVE ? r->root : r->peer];
 	status->kind = r->kind; /* last: it says that the others are valid */
@@ -245,19 +249,29 @@ static void forget(struct comm *world, struct comm_request *r)
 	unlock(world);
 }
 
+/* Where this rank has a core of its own, it may be worth it to look for a while. */
+static bool spin(const struct comm *world, struct comm_request *r)
+{
+	double end = world->spin ? clock_ms() + SPIN_MS : 0;
+
+	while (end > 0 && clock_ms() < end)
+		for (int i = 0; i < 32; i++)
+			if (comm_test(r))
+				return true;
+	return false;
+}
+
 enum status comm_wait(struct comm_request *r, struct error *err)
 {
 	enum status st = OK;
 	struct comm *world;
-	int i = 0;
 
 	if (comm_test(r))
 		return OK;
 	world = r->comm->world;
 	world->waiting = true;
-	while (i++ < world->spin)
-		if (comm_test(r))
-			goto out;
+	if (spin(world, r))
+		goto out;
 	publish(r);
 	while (!comm_test(r))
 		TRY(world->ops->sleep(world, r, err));

@@ -71,7 +71,8 @@ struct comm_status {
 	_Atomic int op;		    /* enum comm_op of a collective */
 	_Atomic int
 		peer; /* number in the world; the root's or first member's of a collective */
-	_Atomic uint64_t members; /* of a collective: bit i is rank i of the world */
+	_Atomic int size;	  /* of a collective: its members */
+	_Atomic uint64_t members; /* the first 64 ranks: bit i is rank i of the world */
 };
 
 int comm_rank(const struct comm *c);

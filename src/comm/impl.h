@@ -30,7 +30,7 @@ struct comm {
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
-	int spin;		    /* rounds of testing before sleeping */
+	bool spin;		    /* look for a while before sleeping */
 	/* Where a thread of the transport's moves requests on too, both hold this. */
 	pthread_mutex_t *lock;	/* or NULL */
 	pthread_cond_t started; /* there is a request again */

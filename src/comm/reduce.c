@@ -10,13 +10,10 @@
 #include <immintrin.h>
 #endif
 
-enum { BLOCK = 2048 }; /* elements: the running sum stays in the first cache */
-
-static void add_f32(float *restrict sum, const float *restrict x, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sum[i] += x[i];
-}
+enum {
+	BLOCK = 2048, /* elements: the running sum stays in the first cache */
+	FEW = 4,
+};
 
 #if defined(__x86_64__)
 /* Asked once: a rank sums many blocks. */
@@ -45,7 +42,54 @@ __attribute__((target("avx,f16c"))) static void narrow_f16c(const float *x, uint
 			(__m128i *)(out + i),
 			_mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 }
+
+__attribute__((target("avx"))) static void add_avx(float *sum, const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i += 8)
+		_mm256_storeu_ps(sum + i, _mm256_add_ps(_mm256_loadu_ps(sum + i),
+							_mm256_loadu_ps(x + i)));
+}
+
+/* The whole sum of a few fp32 sources without a block in between: each element is read and
+   written once. Returns where it stopped. */
+__attribute__((target("avx"))) static size_t sum_few_avx(const void *const *sources,
+							 int n_sources, void *const *targets,
+							 int n_targets, size_t begin,
+							 size_t end)
+{
+	size_t i = begin;
+
+	for (; i + 16 <= end; i += 16) {
+		const float *x = (const float *)sources[0] + i;
+		__m256 a = _mm256_loadu_ps(x), b = _mm256_loadu_ps(x + 8);
+
+		for (int s = 1; s < n_sources; s++) {
+			x = (const float *)sources[s] + i;
+			a = _mm256_add_ps(a, _mm256_loadu_ps(x));
+			b = _mm256_add_ps(b, _mm256_loadu_ps(x + 8));
+		}
+		for (int t = 0; t < n_targets; t++) {
+			_mm256_storeu_ps((float *)targets[t] + i, a);
+			_mm256_storeu_ps((float *)targets[t] + i + 8, b);
+		}
+	}
+	return i;
+}
 #endif
+
+static void add_f32(float *restrict sum, const float *restrict x, size_t n)
+{
+	size_t i = 0;
+
+#if defined(__x86_64__)
+	if (has_f16c()) {
+		i = n / 8 * 8;
+		add_avx(sum, x, i);
+	}
+#endif
+	for (; i < n; i++)
+		sum[i] += x[i];
+}
 
 static void widen_f16(const uint16_t *x, float *out, size_t n)
 {
@@ -137,6 +181,12 @@ void reduce_sum(const void *const *sources, int n_sources, void *const *targets,
 {
 	float sum[BLOCK];
 
+#if defined(__x86_64__)
+	/* With more sources their lines would push each other out of the caches: buffers
+	   of all ranks lie at the same place of their segments. */
+	if (dtype == DTYPE_F32 && n_sources <= FEW && has_f16c())
+		begin = sum_few_avx(sources, n_sources, targets, n_targets, begin, end);
+#endif
 	for (size_t at = begin; at < end; at += BLOCK) {
 		size_t stop = end - at < BLOCK ? end : at + BLOCK;
 

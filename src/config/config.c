@@ -12,6 +12,7 @@ static const char *const models[] = {"mlp", NULL};
 static const char *const activations[] = {"none", "relu", "gelu", NULL};
 static const char *const losses[] = {"auto", "mse", "cross-entropy", NULL};
 static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
+static const char *const transports[] = {"auto", "shm", "mpi", NULL};
 static const char *const pins[] = {"auto", "none", NULL};
 static const char *const log_formats[] = {"text", "jsonl", NULL};
 
@@ -21,6 +22,15 @@ static const char *const log_formats[] = {"text", "jsonl", NULL};
 
 /* clang-format off */
 static const struct option options[] = {
+	{"dp", .group = "Grid", .type = OPTION_INT, AT(dp), .initial = "1", .zero = "auto",
+	 .meta = "N", .min = 1, .max = 4096,
+	 .help = "data-parallel replicas; auto: what there are ranks or cores for"},
+	{"transport", .group = "Grid", CHOICE(transport, transports), .initial = "auto",
+	 .help = "auto: mpi in what mpirun or srun has started, otherwise shared memory"},
+	{"nproc-per-node", .group = "Grid", .type = OPTION_INT, AT(nproc_per_node),
+	 .initial = "auto", .zero = "auto", .meta = "N", .min = 1, .max = 4096,
+	 .help = "as torchrun has it: checked against the ranks on each machine"},
+
 	{"model", .group = "Model", CHOICE(model, models), .initial = "mlp",
 	 .help = "a stack of linear layers"},
 	{"dim", .group = "Model", .type = OPTION_INT, AT(dim), .initial = "1024", .meta = "N",
@@ -39,7 +49,7 @@ static const struct option options[] = {
 	 .help = "cut the batch in M parts and accumulate their gradients"},
 	{"micro-batch-size", .group = "Batch", .type = OPTION_INT, AT(micro_batch_size),
 	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = ROWS_LIMIT,
-	 .help = "samples per micro-batch; batch = M * S, give any two"},
+	 .help = "samples per micro-batch; batch = dp * M * S, give any two"},
 
 	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizers), .initial = "sgd",
 	 .help = "as PyTorch defines them"},
@@ -72,6 +82,13 @@ static const struct option options[] = {
 	{"holdout", .group = "Run", .type = OPTION_FLOAT, AT(holdout), .initial = "0.1",
 	 .meta = "X", .min = 0, .max = 0.9,
 	 .help = "share of a data file that is kept for the final evaluation"},
+	{"inject", .group = "Run", .type = OPTION_STRING, TEXT_AT(inject), .initial = "",
+	 .meta = "SPEC", .repeat = true,
+	 .help = "trouble on purpose, may be repeated: [rank=R,][step=S,][at=forward|backward|optimizer,]"
+	 "sleep=TIME|kill|hang"},
+	{"timeout", .group = "Run", .type = OPTION_SECONDS, AT(timeout), .initial = "60",
+	 .zero = "off", .meta = "SECONDS", .min = 0.1, .max = 1e6,
+	 .help = "no progress for so long is a hang: report it and stop"},
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
 	 .meta = "SPEC", .help = "what to compute on: cpu"},
@@ -105,6 +122,8 @@ static const char *const examples[] = {
 	"kolm train --optimizer adamw --dim 256 --steps 200",
 	"kolm train --batch 256 --micro-batches 8         # accumulate 8 micro-batches of 32",
 	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
+	"kolm train --dp 4 --inject rank=3,step=12,kill   # see what a crash looks like",
+	"mpirun -n 4 kolm train --dp 4                    # over MPI, on one machine or several",
 	"kolm train --config runs/old/config.json --lr 0.01",
 	NULL,
 };
@@ -132,63 +151,72 @@ out:
 	return st;
 }
 
-/* The nearest value of at most, and of at least, batch that m divides. */
-static enum status not_divisible(int batch, int m, const char *what, struct error *err)
+/* The nearest value of at most, and of at least, batch that a divisor divides. */
+static enum status not_divisible(const struct config *c, int64_t divisor, int m,
+				 const char *what, struct error *err)
 {
-	int below = batch / m * m, above = below + m;
+	int64_t below = c->batch / divisor * divisor, above = below + divisor;
 
-	FAIL(err, ERR_USAGE, "--batch %d does not divide into %d %s", batch, m, what);
+	if (c->dp > 1)
+		FAIL(err, ERR_USAGE, "--batch %d does not divide into %d replicas of %d %s",
+		     c->batch, c->dp, m, what);
+	else
+		FAIL(err, ERR_USAGE, "--batch %d does not divide into %d %s", c->batch, m,
+		     what);
 	if (below)
-		return HINT(err, "--batch %d or %d would", below, above);
-	return HINT(err, "--batch %d would", above);
+		return HINT(err, "--batch %lld or %lld would", (long long)below,
+			    (long long)above);
+	return HINT(err, "--batch %lld would", (long long)above);
 }
 
 /*
- * batch = M * S: two of them give the third. Where all three are given and contradict
- * each other, what the command line says beats what a file says.
+ * batch = dp * M * S: two of batch, M and S give the third. Where all three are given and
+ * contradict each other, what the command line says beats what a file says.
  */
-static enum status resolve_batch(struct config *c, struct error *err)
+enum status config_resolve_batch(struct config *c, struct error *err)
 {
 	enum option_source batch = options_source(&c->values, "batch");
 	enum option_source m = options_source(&c->values, "micro-batches");
 	enum option_source s = options_source(&c->values, "micro-batch-size");
 	bool use_size = c->micro_batch_size > 0;
+	int64_t product;
 
 	if (use_size && s == SOURCE_FILE && m != SOURCE_DEFAULT && (batch > s || m > s))
 		use_size = false;
 	if (!use_size) {
-		if (c->batch % c->micro_batches)
-			return not_divisible(c->batch, c->micro_batches, "micro-batches", err);
-		c->micro_batch_size = c->batch / c->micro_batches;
+		product = (int64_t)c->dp * c->micro_batches;
+		if (c->batch % product)
+			return not_divisible(c, product, c->micro_batches, "micro-batches",
+					     err);
+		c->micro_batch_size = (int)(c->batch / product);
 		return OK;
 	}
 	if (m == SOURCE_DEFAULT || (m < s && batch >= m)) {
-		if (c->batch % c->micro_batch_size)
-			return not_divisible(c->batch, c->micro_batch_size,
+		product = (int64_t)c->dp * c->micro_batch_size;
+		if (c->batch % product)
+			return not_divisible(c, product, c->micro_batch_size,
 					     "samples per micro-batch", err);
-		c->micro_batches = c->batch / c->micro_batch_size;
+		c->micro_batches = (int)(c->batch / product);
 		return OK;
 	}
-	if ((int64_t)c->micro_batches * c->micro_batch_size > ROWS_LIMIT)
-		return FAIL(err, ERR_USAGE, "%d micro-batches of %d samples exceed %d samples",
-			    c->micro_batches, c->micro_batch_size, ROWS_LIMIT);
-	if (batch != SOURCE_DEFAULT && (batch >= m || batch >= s) &&
-	    c->batch != c->micro_batches * c->micro_batch_size) {
+	product = (int64_t)c->dp * c->micro_batches * c->micro_batch_size;
+	if (product > ROWS_LIMIT)
+		return FAIL(err, ERR_USAGE,
+			    "%d replicas of %d micro-batches of %d samples exceed %d samples",
+			    c->dp, c->micro_batches, c->micro_batch_size, ROWS_LIMIT);
+	if (batch != SOURCE_DEFAULT && (batch >= m || batch >= s) && c->batch != product) {
 		FAIL(err, ERR_USAGE,
-		     "--batch %d contradicts --micro-batches %d times --micro-batch-size %d",
-		     c->batch, c->micro_batches, c->micro_batch_size);
-		return HINT(err, "leave one of them out, or use --batch %d",
-			    c->micro_batches * c->micro_batch_size);
+		     "--batch %d contradicts --dp %d times --micro-batches %d times "
+		     "--micro-batch-size %d",
+		     c->batch, c->dp, c->micro_batches, c->micro_batch_size);
+		return HINT(err, "leave one of them out, or use --batch %d", (int)product);
 	}
-	c->batch = c->micro_batches * c->micro_batch_size;
+	c->batch = (int)product;
 	return OK;
 }
 
 static enum status validate(struct config *c, struct error *err)
 {
-	enum status st;
-
-	TRY(resolve_batch(c, err));
 	if (c->warmup >= c->steps) {
 		enum option_source warmup = options_source(&c->values, "warmup");
 
@@ -209,8 +237,7 @@ static enum status validate(struct config *c, struct error *err)
 		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");
 		return HINT(err, "leave one of them out");
 	}
-out:
-	return st;
+	return OK;
 }
 
 enum status config_read(struct config *c, int argc, char *const *argv, struct error *err)

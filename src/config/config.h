@@ -12,15 +12,20 @@
 enum { CHECK_STEPS_MAX = 20 }; /* --dump-check writes every batch to disk */
 
 enum config_pin { PIN_AUTO, PIN_NONE };
+enum config_transport { TRANSPORT_AUTO, TRANSPORT_SHM, TRANSPORT_MPI };
 enum config_log_format { LOG_TEXT, LOG_JSONL };
 
 struct config {
+	/* the grid; 0: auto */
+	int dp;
+	int nproc_per_node;
+	int transport; /* enum config_transport */
 	/* the model */
 	int model; /* "mlp", the only one */
 	int dim, depth;
 	int activation; /* enum activation */
 	int loss;	/* enum data_task */
-	/* the batch: batch = micro_batches * micro_batch_size */
+	/* the batch: batch = dp * micro_batches * micro_batch_size */
 	int batch, micro_batches, micro_batch_size;
 	/* the optimizer */
 	int optimizer; /* enum optimizer */
@@ -29,6 +34,8 @@ struct config {
 	int steps, warmup;
 	int64_t seed;
 	char data[2 * PATH_MAX];
+	char inject[1024];
+	double timeout; /* s */
 	double holdout;
 	/* the machine */
 	char device[128];
@@ -46,5 +53,7 @@ extern const struct option_table config_table;
 
 /* The arguments behind "kolm train". config->values.help is set if help is wanted. */
 enum status config_read(struct config *c, int argc, char *const *argv, struct error *err);
+/* When the grid is known: what two of batch, micro-batches and their size leave open. */
+enum status config_resolve_batch(struct config *c, struct error *err);
 
 #endif

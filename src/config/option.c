@@ -118,6 +118,18 @@ static enum status set_number(const struct option *o, const char *text,
 			TRY(check_range(o, real, text, err));
 		*(double *)at = real + 0.0; /* -0 would be written and not read back */
 		break;
+	case OPTION_TIME:
+	case OPTION_SECONDS:
+		if (o->type == OPTION_SECONDS && units_parse_float(text, &real))
+			real *= 1e3;
+		else if (!is_zero_word && !units_parse_time(text, &real))
+			return bad_value(o, text, "a time such as 10ms or 2s", err);
+		if (o->type == OPTION_SECONDS)
+			real /= 1e3;
+		if (!is_zero_word)
+			TRY(check_range(o, real, text, err));
+		*(double *)at = real + 0.0;
+		break;
 	default:
 		if (!is_zero_word && !units_parse_size(text, &bytes))
 			return bad_value(o, text, "a size such as 512MiB or 2GB", err);
@@ -153,6 +165,21 @@ static enum status set_value(const struct option *o, const char *text,
 	}
 }
 
+/* Once more an option that may be repeated. */
+static enum status append(const struct option *o, const char *text, char *at, struct error *err)
+{
+	size_t used = strlen(at);
+
+	if (used + 1 + strlen(text) >= o->capacity)
+		return FAIL(err, ERR_USAGE, "--%s: more than %zu characters in all", o->name,
+			    o->capacity - 1);
+	if (!text_is_utf8(text))
+		return set_value(o, text, SOURCE_COMMAND_LINE, at, err);
+	at[used] = ';';
+	memcpy(at + used + 1, text, strlen(text) + 1);
+	return OK;
+}
+
 enum status options_set(struct option_values *v, const char *name, const char *text,
 			enum option_source source, struct error *err)
 {
@@ -171,6 +198,8 @@ enum status options_set(struct option_values *v, const char *name, const char *t
 		free(spare);
 		return st;
 	}
+	if (o->repeat && source == v->source[i] && source != SOURCE_DEFAULT)
+		return append(o, text, field(v, o), err);
 	v->source[i] = (unsigned char)source;
 	return set_value(o, text, source, field(v, o), err);
 }

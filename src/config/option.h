@@ -18,13 +18,15 @@
 #include <stdio.h>
 
 enum option_type {
-	OPTION_INT,    /* int */
-	OPTION_INT64,  /* int64_t */
-	OPTION_FLOAT,  /* double */
-	OPTION_SIZE,   /* uint64_t bytes: 25MB, 2GiB */
-	OPTION_CHOICE, /* int: index into choices */
-	OPTION_STRING, /* char[capacity] */
-	OPTION_FLAG,   /* bool */
+	OPTION_INT,	/* int */
+	OPTION_INT64,	/* int64_t */
+	OPTION_FLOAT,	/* double */
+	OPTION_SIZE,	/* uint64_t bytes: 25MB, 2GiB */
+	OPTION_TIME,	/* double ms: 10ms, 2s, 3 */
+	OPTION_SECONDS, /* double s: 10ms, 2s, 3 */
+	OPTION_CHOICE,	/* int: index into choices */
+	OPTION_STRING,	/* char[capacity] */
+	OPTION_FLAG,	/* bool */
 };
 
 struct option {
@@ -36,6 +38,7 @@ struct option {
 	double min, max;	    /* numbers; min == max: any */
 	const char *const *choices; /* NULL-terminated */
 	const char *group, *meta, *help;
+	bool repeat;  /* a string that may be given several times: joined by ';' */
 	bool unsaved; /* about this invocation, not about the run: not in config.json */
 };
 

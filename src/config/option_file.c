@@ -101,6 +101,8 @@ static void write_one(const struct option_values *v, const struct option *o, str
 		json_put_int(j, name, *(const int64_t *)at);
 		break;
 	case OPTION_FLOAT:
+	case OPTION_TIME:
+	case OPTION_SECONDS:
 		json_put_double(j, name, *(const double *)at);
 		break;
 	case OPTION_SIZE:

@@ -165,7 +165,7 @@ void data_close(struct data *d)
 struct made_job {
 	struct data *d;
 	int64_t step;
-	int rows;
+	int first, rows;
 	struct batch *b;
 };
 
@@ -200,17 +200,18 @@ static void make_rows(void *arg, int part, int parts)
 	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++) {
 		float *x = job->b->x.data + (size_t)r * job->b->x.stride;
 		float *y = job->b->target.data + (size_t)r * job->b->target.stride;
+		uint64_t row = (uint64_t)(job->first + r);
 
-		rng_normal(d->seed, stream_id(STREAM_INPUT, (uint64_t)job->step),
-			   (uint64_t)r * n, n, x);
+		rng_normal(d->seed, stream_id(STREAM_INPUT, (uint64_t)job->step), row * n, n,
+			   x);
 		if (d->kind == DATA_NOISE) {
 			rng_normal(d->seed, stream_id(STREAM_TARGET, (uint64_t)job->step),
-				   (uint64_t)r * n, n, y);
+				   row * n, n, y);
 		} else {
 			float u[FACTORS];
 
 			rng_normal(d->seed, stream_id(STREAM_FACTOR, (uint64_t)job->step),
-				   (uint64_t)r * FACTORS, FACTORS, u);
+				   row * FACTORS, FACTORS, u);
 			relate(d, u, x, y);
 		}
 	}
@@ -244,16 +245,17 @@ static int64_t sample_at(struct data *d, int64_t i)
 	return d->shuffled[i % d->train];
 }
 
-void data_batch(struct data *d, struct device *dev, int64_t step, int rows, struct batch *b)
+void data_batch(struct data *d, struct device *dev, int64_t step, int batch, int first,
+		int rows, struct batch *b)
 {
-	struct made_job job = {d, step, rows, b};
+	struct made_job job = {d, step, first, rows, b};
 
 	if (d->kind != DATA_TABLE) {
 		device_parallel(dev, make_rows, &job);
 		return;
 	}
 	for (int r = 0; r < rows; r++)
-		copy_sample(d, sample_at(d, step * rows + r), b, r);
+		copy_sample(d, sample_at(d, step * batch + first + r), b, r);
 }
 
 void data_held_out(const struct data *d, int64_t first, int rows, struct batch *b)

@@ -40,8 +40,9 @@ struct batch {
 	int32_t *labels;
 };
 
-/* The global batch of a step. */
-void data_batch(struct data *d, struct device *dev, int64_t step, int rows, struct batch *b);
+/* Rows first .. first+rows-1 of a step's global batch of that size. */
+void data_batch(struct data *d, struct device *dev, int64_t step, int batch, int first,
+		int rows, struct batch *b);
 
 /* Held-out samples first .. first+rows-1. */
 void data_held_out(const struct data *d, int64_t first, int rows, struct batch *b);

@@ -105,8 +105,8 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		    a->limit ? ", or a larger --device-memory" : "");
 }
 
-enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t bytes,
-			 const char *what, void **out, struct error *err)
+static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t bytes,
+			    const char *what, bool shared, void **out, struct error *err)
 {
 	struct memory_account *a = &dev->account;
 	struct allocation *node;
@@ -117,13 +117,15 @@ enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t byt
 	node = malloc(sizeof(*node));
 	if (!node)
 		return out_of_memory(dev, kind, bytes, what, err);
-	node->memory = dev->ops->map(dev, bytes);
+	*node = (struct allocation){.bytes = bytes, .kind = kind, .shared = shared};
+	if (!shared)
+		node->memory = dev->ops->map(dev, bytes);
+	else if (dev->source(dev->source_arg, bytes, &node->memory, err) != OK)
+		node->memory = NULL;
 	if (!node->memory) {
 		free(node);
 		return out_of_memory(dev, kind, bytes, what, err);
 	}
-	node->bytes = bytes;
-	node->kind = kind;
 	node->next = dev->allocations;
 	dev->allocations = node;
 	a->now[kind] += bytes;
@@ -134,6 +136,24 @@ enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t byt
 		a->total_peak = a->total;
 	*out = node->memory;
 	return OK;
+}
+
+enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t bytes,
+			 const char *what, void **out, struct error *err)
+{
+	return allocate(dev, kind, bytes, what, false, out, err);
+}
+
+void device_share(struct device *dev, device_source *source, void *arg)
+{
+	dev->source = source;
+	dev->source_arg = arg;
+}
+
+enum status device_alloc_shared(struct device *dev, enum memory_kind kind, uint64_t bytes,
+				const char *what, void **out, struct error *err)
+{
+	return allocate(dev, kind, bytes, what, dev->source != NULL, out, err);
 }
 
 void device_free(struct device *dev, void *memory)
@@ -149,7 +169,8 @@ void device_free(struct device *dev, void *memory)
 	*p = node->next;
 	dev->account.now[node->kind] -= node->bytes;
 	dev->account.total -= node->bytes;
-	dev->ops->unmap(dev, node->memory, node->bytes);
+	if (!node->shared)
+		dev->ops->unmap(dev, node->memory, node->bytes);
 	free(node);
 }
 

@@ -36,8 +36,15 @@ struct memory_account {
 struct device_options {
 	int threads;	 /* 0: one per core */
 	bool pin;	 /* keep every thread on a core of its own */
+	bool crowded;	 /* others compute on the same cores: never spin */
 	uint64_t memory; /* limit in bytes; 0: none */
 };
+
+/*
+ * Restrict this process to its part of the cores that it may use, before it opens a device;
+ * there is at least one for each. Returns how many it has then; all if that can't be done.
+ */
+int device_take_cores(int part, int parts);
 
 enum status device_open(struct device **out, const char *spec, const struct device_options *o,
 			struct error *err);
@@ -56,6 +63,15 @@ const struct memory_account *device_memory(const struct device *dev);
 enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t bytes,
 			 const char *what, void **out, struct error *err);
 void device_free(struct device *dev, void *memory);
+
+/*
+ * Memory that other ranks can reach: from a source of the caller's (comm_alloc) that
+ * hands out zeroed memory and takes it back itself; without one it is like any other.
+ */
+typedef enum status device_source(void *arg, size_t bytes, void **out, struct error *err);
+void device_share(struct device *dev, device_source *source, void *arg);
+enum status device_alloc_shared(struct device *dev, enum memory_kind kind, uint64_t bytes,
+				const char *what, void **out, struct error *err);
 
 /* Reserve working memory for layers of up to rows x width, before the first of them. */
 enum status device_reserve(struct device *dev, int rows, int width, struct error *err);

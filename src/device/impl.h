@@ -39,6 +39,7 @@ struct allocation {
 	void *memory;
 	uint64_t bytes;
 	enum memory_kind kind;
+	bool shared; /* not ours to unmap */
 };
 
 struct device {
@@ -48,6 +49,8 @@ struct device {
 	int threads, cores;
 	struct memory_account account;
 	struct allocation *allocations;
+	device_source *source; /* of shared memory, or NULL */
+	void *source_arg;
 };
 
 extern const struct device_ops device_cpu;

@@ -66,14 +66,12 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 	for (int i = 0; i < steps; i++) {
 		struct safetensors_entry *x = &entries[2 * i], *y = x + 1;
 
-		*x = (struct safetensors_entry){
-			.dtype = DTYPE_F32,
-			.dims = 2,
-			.shape = {engine_batch_rows(e), e->options.shape.in}};
-		*y = (struct safetensors_entry){
-			.dtype = DTYPE_F32,
-			.dims = 2,
-			.shape = {engine_batch_rows(e), e->options.shape.out}};
+		*x = (struct safetensors_entry){.dtype = DTYPE_F32,
+						.dims = 2,
+						.shape = {d->batch, e->options.shape.in}};
+		*y = (struct safetensors_entry){.dtype = DTYPE_F32,
+						.dims = 2,
+						.shape = {d->batch, e->options.shape.out}};
 		if (e->options.labelled) {
 			y->dtype = DTYPE_I32;
 			y->dims = 1;
@@ -103,16 +101,32 @@ out:
 	return st;
 }
 
-enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int steps,
-		       struct error *err)
+static enum status allocate(struct dump *d, const struct engine *e, struct error *err)
+{
+	const struct stack_shape *shape = &e->options.shape;
+	size_t rows = (size_t)d->rows;
+
+	d->row = malloc((size_t)imax(shape->in, shape->dim) * sizeof(float));
+	d->chunk.x = (struct view){malloc(rows * (size_t)shape->in * sizeof(float)),
+				   (size_t)shape->in};
+	d->chunk.target = (struct view){malloc(rows * (size_t)shape->out * sizeof(float)),
+					(size_t)shape->out};
+	d->chunk.labels = malloc(rows * sizeof(*d->chunk.labels));
+	if (!d->row || !d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
+		return FAIL(err, ERR_MEMORY, "no memory for %d samples", d->rows);
+	return OK;
+}
+
+enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int batch,
+		       int steps, struct error *err)
 {
 	enum status st;
-	int widest = imax(e->options.shape.in, e->options.shape.dim);
 
-	*d = (struct dump){.folder = folder, .batches = {.fd = -1}};
-	d->row = malloc((size_t)widest * sizeof(float));
-	if (!d->row)
-		return FAIL(err, ERR_MEMORY, "no memory for a row of %d", widest);
+	*d = (struct dump){.folder = folder,
+			   .batches = {.fd = -1},
+			   .batch = batch,
+			   .rows = e->options.shape.rows};
+	TRY(allocate(d, e, err));
 	TRY(remove_old(folder, err));
 	TRY(write_weights(d, e, "initial.safetensors", err));
 	TRY(begin_batches(d, e, steps, err));
@@ -122,30 +136,34 @@ out:
 	return st;
 }
 
-static enum status write_view(struct file *f, struct view v, int rows, int columns,
-			      struct error *err)
+static enum status write_chunk(struct dump *d, const struct engine *e, int rows, bool inputs,
+			       struct error *err)
+{
+	const struct stack_shape *shape = &e->options.shape;
+
+	if (inputs)
+		return file_write(&d->batches, d->chunk.x.data,
+				  (size_t)rows * (size_t)shape->in * sizeof(float), err);
+	if (e->options.labelled)
+		return file_write(&d->batches, d->chunk.labels,
+				  (size_t)rows * sizeof(*d->chunk.labels), err);
+	return file_write(&d->batches, d->chunk.target.data,
+			  (size_t)rows * (size_t)shape->out * sizeof(float), err);
+}
+
+/* Made again here: a rank has only its own part of a batch. Inputs first, then the rest. */
+enum status dump_batch(struct dump *d, const struct engine *e, struct data *data, int step,
+		       struct error *err)
 {
 	enum status st = OK;
 
-	for (int r = 0; r < rows; r++)
-		TRY(file_write(f, v.data + (size_t)r * v.stride,
-			       (size_t)columns * sizeof(float), err));
-out:
-	return st;
-}
+	for (int pass = 0; pass < 2; pass++)
+		for (int first = 0; first < d->batch; first += d->rows) {
+			int rows = imin(d->rows, d->batch - first);
 
-enum status dump_batch(struct dump *d, const struct engine *e, struct error *err)
-{
-	enum status st;
-
-	TRY(write_view(&d->batches, e->batch.x, engine_batch_rows(e), e->options.shape.in,
-		       err));
-	if (e->options.labelled)
-		TRY(file_write(&d->batches, e->batch.labels,
-			       (size_t)engine_batch_rows(e) * sizeof(*e->batch.labels), err));
-	else
-		TRY(write_view(&d->batches, e->batch.target, engine_batch_rows(e),
-			       e->options.shape.out, err));
+			data_batch(data, e->dev, step, d->batch, first, rows, &d->chunk);
+			TRY(write_chunk(d, e, rows, pass == 0, err));
+		}
 out:
 	return st;
 }
@@ -195,5 +213,8 @@ void dump_abort(struct dump *d)
 		return;
 	file_abort(&d->batches);
 	free(d->row);
+	free(d->chunk.x.data);
+	free(d->chunk.target.data);
+	free(d->chunk.labels);
 	*d = (struct dump){.batches = {.fd = -1}};
 }

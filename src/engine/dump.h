@@ -12,14 +12,17 @@
 struct dump {
 	const char *folder; /* borrowed */
 	struct file batches;
-	float *row; /* one row of anything */
+	float *row;	    /* one row of anything */
+	struct batch chunk; /* some rows of a batch */
+	int batch, rows;    /* samples of the global batch, and of a chunk */
 };
 
 /* Write initial.safetensors and begin batches.safetensors in a folder that exists. */
-enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int steps,
+enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int batch,
+		       int steps, struct error *err);
+/* Append the global batch of a step. */
+enum status dump_batch(struct dump *d, const struct engine *e, struct data *data, int step,
 		       struct error *err);
-/* Append engine->batch. */
-enum status dump_batch(struct dump *d, const struct engine *e, struct error *err);
 /* Complete batches, write final.safetensors and check.json. */
 enum status dump_end(struct dump *d, struct engine *e, const struct option_values *options,
 		     const double *losses, int steps, struct error *err);

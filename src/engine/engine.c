@@ -5,6 +5,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* What a rank adds to what all know of a step. Whole numbers of floats: it travels so. */
+struct report {
+	double loss, stop, spare[2];
+};
+
+static int replicas_of(const struct engine *e)
+{
+	return e->options.rank ? e->options.rank->ranks : 1;
+}
+
 int engine_batch_rows(const struct engine *e)
 {
 	return e->options.micro_batches * e->options.shape.rows;
@@ -44,6 +54,8 @@ enum status engine_create(struct engine **out, struct device *dev,
 	TRY(stack_init(&e->stack, dev, &options->shape, options->seed, err));
 	TRY(optim_init(&e->optim, dev, &options->optimizer, options->clip, e->stack.size, err));
 	TRY(allocate_batch(e, err));
+	TRY(device_alloc_shared(dev, MEMORY_COMM, (size_t)replicas_of(e) * sizeof(*e->reports),
+				"the reports", (void **)&e->reports, err));
 	*out = e;
 	e = NULL; /* the caller's now */
 out:
@@ -55,6 +67,7 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
+	device_free(e->dev, e->reports);
 	device_free(e->dev, e->batch_memory);
 	optim_release(&e->optim);
 	stack_release(&e->stack);
@@ -88,17 +101,68 @@ static double loss_of(struct engine *e, int row, int rows, double divisor)
 	       divisor;
 }
 
-struct step_result engine_step(struct engine *e)
+/* Say where we are, and have the trouble that is planned for here. */
+static void reach(const struct engine *e, int step, enum inject_at at, int micro_batch)
 {
-	struct step_result result = {0};
-	int rows = e->options.shape.rows;
+	static const char *const names[AT_COUNT] = {"", " forward", " backward", " optimizer"};
+	struct rank *rank = e->options.rank;
 
+	if (rank && (at == AT_FORWARD || at == AT_BACKWARD))
+		rank_at(rank, "step %d%s %d", step, names[at], micro_batch);
+	else if (rank)
+		rank_at(rank, "step %d%s", step, names[at]);
+	if (e->options.inject)
+		inject_do(e->options.inject, rank ? rank->number : 0, step, at);
+}
+
+/* Everybody learns what everybody knows, and adds it up in the same order. */
+static enum status exchange_reports(struct engine *e, double loss, struct step_result *result,
+				    struct error *err)
+{
+	struct rank *rank = e->options.rank;
+	size_t floats = sizeof(struct report) / sizeof(float);
+	enum status st = OK;
+
+	if (!rank) {
+		result->loss = loss;
+		return OK;
+	}
+	e->reports[rank->number] = (struct report){.loss = loss, .stop = rank_stop(rank)};
+	TRY(comm_run(rank->world, COMM_ALLGATHER, e->reports, (size_t)rank->ranks * floats,
+		     DTYPE_F32, 0, err));
+	for (int i = 0; i < rank->ranks; i++) {
+		result->loss += e->reports[i].loss;
+		if (e->reports[i].stop > 0)
+			result->stop = (int)e->reports[i].stop;
+	}
+out:
+	return st;
+}
+
+enum status engine_step(struct engine *e, int step, struct step_result *result,
+			struct error *err)
+{
+	int rows = e->options.shape.rows;
+	double loss = 0;
+	enum status st = OK;
+
+	*result = (struct step_result){0};
+	reach(e, step, AT_STEP, 0);
 	for (int m = 0; m < e->options.micro_batches; m++) {
-		result.loss += loss_of(e, m * rows, rows, engine_batch_rows(e));
+		reach(e, step, AT_FORWARD, m);
+		loss += loss_of(e, m * rows, rows,
+				(double)engine_batch_rows(e) * replicas_of(e));
+		reach(e, step, AT_BACKWARD, m);
 		stack_backward(&e->stack, rows, m > 0);
 	}
-	result.grad_norm = optim_step(&e->optim, e->stack.param, e->stack.grad);
-	return result;
+	if (replicas_of(e) > 1)
+		TRY(comm_run(e->options.rank->world, COMM_ALLREDUCE, e->stack.grad,
+			     e->stack.size, DTYPE_F32, 0, err));
+	reach(e, step, AT_OPTIMIZER, 0);
+	result->grad_norm = optim_step(&e->optim, e->stack.param, e->stack.grad);
+	TRY(exchange_reports(e, loss, result, err));
+out:
+	return st;
 }
 
 static int correct_rows(const struct engine *e, int rows)

@@ -1,9 +1,16 @@
 /* board.c - see board.h */
 #include "launch/board.h"
-#include "launch/launch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct board_rank) <= SHM_PAGE, "a board has its place there");
+
+struct board_rank *board_of(struct shm_memory *memory, int rank)
+{
+	return shm_page(memory, rank);
+}
 
 void rank_at(struct rank *r, const char *fmt, ...)
 {
@@ -13,6 +20,22 @@ void rank_at(struct rank *r, const char *fmt, ...)
 	vsnprintf(r->board->at, sizeof(r->board->at), fmt, ap);
 	va_end(ap);
 	atomic_fetch_add_explicit(&r->board->beats, 1, memory_order_relaxed);
+}
+
+int rank_stop(const struct rank *r)
+{
+	return atomic_load_explicit(r->stop, memory_order_relaxed);
+}
+
+void board_name(const struct launch *l, int rank, char *buf, size_t size)
+{
+	char place[64] = "", host[64] = "this machine";
+
+	gethostname(host, sizeof(host) - 1);
+	if (l->place)
+		l->place(l->place_arg, rank, place, sizeof(place));
+	snprintf(buf, size, "rank %d of %d%s%s%s on %s", rank, l->ranks, *place ? " (" : "",
+		 place, *place ? ")" : "", host);
 }
 
 void board_describe(const struct board_rank *b, const struct comm_status *s, char *buf,
@@ -32,7 +55,7 @@ void board_describe(const struct board_rank *b, const struct comm_status *s, cha
 		break;
 	case REQUEST_COLLECTIVE:
 		snprintf(buf + n, size - (size_t)n, ", waiting in %s of %d ranks",
-			 comm_op_name((enum comm_op)s->op), __builtin_popcountll(s->members));
+			 comm_op_name((enum comm_op)s->op), s->size);
 		break;
 	default:
 		snprintf(buf + n, size - (size_t)n, ", not waiting for anybody");

@@ -4,20 +4,28 @@
 
 #include "base/error.h"
 #include "comm/shm/shm.h"
+#include "launch/launch.h"
 
 #include <stdatomic.h>
 
 enum { BOARD_FRAMES = 32 };
 
 struct board_rank {
-	_Alignas(64) _Atomic uint64_t beats; /* grows with every rank_at */
-	char at[96];			     /* where it is */
-	struct error error;		     /* how it failed, if it could say */
-	_Atomic int frames;		     /* of a fatal signal */
+	_Atomic uint64_t beats; /* grows with every rank_at */
+	_Atomic int stop;	/* the signal that asks for an orderly end */
+	char at[96];		/* where it is */
+	struct error error;	/* how it failed, if it could say */
+	_Atomic int frames;	/* of a fatal signal */
 	void *backtrace[BOARD_FRAMES];
 };
 
-/* One line on what a rank was doing: where, and what it waits for. */
+/* A rank's board, in the memory of the ranks of this machine. */
+struct board_rank *board_of(struct shm_memory *memory, int rank);
+
+/* "rank 5 of 8 (dp1 pp0 mp1) on HOST" */
+void board_name(const struct launch *l, int rank, char *buf, size_t size);
+
+/* What a rank was doing: where, and what it waits for. */
 void board_describe(const struct board_rank *b, const struct comm_status *s, char *buf,
 		    size_t size);
 

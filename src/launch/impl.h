@@ -10,16 +10,23 @@
 
 /* What the supervisor hands to a rank; all of it is borrowed. */
 struct rank_start {
-	int number, ranks;
+	const struct launch *launch;
+	int number;
 	pid_t supervisor;
 	struct shm_memory *memory;
-	struct board_rank *board;
 	const sigset_t *signals; /* the mask to run with */
 	rank_fn *fn;
 	void *arg;
 };
 
-/* The life of a rank, in its own process. */
+/* The life of a rank that the supervisor has forked. */
 _Noreturn void rank_run(const struct rank_start *start);
+
+/* What a rank of either kind sets up: its cores, its environment, its backtrace. */
+void rank_prepare(struct rank *r, int local, bool pin);
+
+/* Be a rank of the job that a launcher has started. */
+enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *fn, void *arg,
+		    struct error *err);
 
 #endif

@@ -1,11 +1,14 @@
 /*
- * launch.h - run a function as several ranks on this machine, watch them, and tell the
- * truth when one of them fails.
+ * launch.h - run a function as several ranks, watch them, and tell the truth when one of
+ * them fails.
  *
- * The calling process is the supervisor. It starts the ranks by fork, over the
- * shared-memory transport; they end when it ends, however that happens. The first rank
- * that fails is the root cause: its message, place and signal are reported, and the
+ * On its own, the calling process is the supervisor: it starts the ranks by fork, over
+ * the shared-memory transport; they end when it ends, however that happens. The first
+ * rank that fails is the root cause: its message, place and signal are reported, and the
  * others are stopped within a second.
+ *
+ * In a process that mpirun or srun has started, it is a rank itself and joins the others
+ * through MPI. A rank that fails says so and takes the job down.
  */
 #ifndef KOLM_LAUNCH_LAUNCH_H
 #define KOLM_LAUNCH_LAUNCH_H
@@ -18,22 +21,46 @@ struct board_rank; /* see board.h */
 /* A rank's own view of the run. */
 struct rank {
 	int number, ranks;
+	int locals;	     /* ranks on this machine */
+	int host_cores;	     /* that they may use together */
+	int cores;	     /* that this one should use: its share */
+	bool oversubscribed; /* more ranks than cores here */
 	struct comm *world;
 	struct board_rank *board;
+	const _Atomic int *stop; /* see rank_stop */
 };
 
 /* Say where this rank is: "step 12 forward". Also a sign of life. */
 void rank_at(struct rank *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The signal after which the run should come to an orderly end, or 0. Ranks may see it at
+   different times: they have to agree. */
+int rank_stop(const struct rank *r);
 
 typedef enum status rank_fn(struct rank *r, void *arg, struct error *err);
 
 struct launch {
 	int ranks;
 	double timeout_ms; /* a rank without a sign of life for so long hangs; 0: never */
+	bool graceful;	   /* ranks look at rank_stop: the first signal lets them end */
+	bool pin;	   /* give each rank cores of its own, where there are enough */
+	/* The coordinates of a rank, for reports; or NULL. */
+	void (*place)(const void *arg, int rank, char *buf, size_t size);
+	const void *place_arg;
 };
 
 /* Called by the main thread, with no other thread running. err names the root cause;
  * err->exit_code is the failing rank's own, or 128 + signal. */
 enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct error *err);
+
+/* Has mpirun, mpiexec or srun started this process, as one of how many? */
+struct launcher {
+	const char *name;
+	int rank, ranks;
+};
+bool launcher_detect(struct launcher *l);
+
+/* Cores that this process may use. */
+int launch_cores(void);
 
 #endif

@@ -1,5 +1,7 @@
 /* rank.c - a rank's side of a launch: what it sets up before its function runs. */
 #include "base/util.h"
+#include "comm/self.h"
+#include "device/device.h"
 #include "launch/impl.h"
 
 #include <errno.h>
@@ -32,21 +34,36 @@ static void catch_fatal(struct board_rank *board)
 		signal(numbers[i], on_fatal);
 }
 
-static void export_environment(int rank, int ranks)
+static void export_number(const char *name, int value)
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), "%d", rank);
-	setenv("RANK", text, 1);
-	setenv("LOCAL_RANK", text, 1);
-	snprintf(text, sizeof(text), "%d", ranks);
-	setenv("WORLD_SIZE", text, 1);
+	snprintf(text, sizeof(text), "%d", value);
+	setenv(name, text, 1);
+}
+
+void rank_prepare(struct rank *r, int local, bool pin)
+{
+	r->stop = &r->board->stop;
+	r->oversubscribed = r->locals > r->host_cores;
+	r->cores = imax(1, r->host_cores / r->locals);
+	if (pin && !r->oversubscribed)
+		r->cores = device_take_cores(local, r->locals);
+	export_number("RANK", r->number);
+	export_number("LOCAL_RANK", local);
+	export_number("WORLD_SIZE", r->ranks);
+	catch_fatal(r->board);
 }
 
 _Noreturn void rank_run(const struct rank_start *start)
 {
-	struct board_rank *board = start->board;
-	struct rank r = {.number = start->number, .ranks = start->ranks, .board = board};
+	struct board_rank *board = board_of(start->memory, start->number);
+	int ranks = start->launch->ranks;
+	struct rank r = {.number = start->number,
+			 .ranks = ranks,
+			 .locals = ranks,
+			 .host_cores = launch_cores(),
+			 .board = board};
 	enum status st;
 
 	/* A terminal's Ctrl-C reaches us too, but it is the supervisor who decides. */
@@ -57,9 +74,11 @@ _Noreturn void rank_run(const struct rank_start *start)
 	if (getppid() != start->supervisor)
 		_exit(1); /* it died before we could ask to be told */
 	sigprocmask(SIG_SETMASK, start->signals, NULL);
-	export_environment(start->number, start->ranks);
-	catch_fatal(board);
-	TRY(shm_join(&r.world, start->memory, start->number, &board->error));
+	rank_prepare(&r, start->number, start->launch->pin);
+	if (ranks == 1)
+		TRY(comm_open_self(&r.world, &board->error));
+	else
+		TRY(shm_join(&r.world, start->memory, start->number, &board->error));
 	TRY(start->fn(&r, start->arg, &board->error));
 	comm_free(r.world);
 out:

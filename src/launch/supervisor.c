@@ -7,11 +7,9 @@
 #include <execinfo.h>
 #include <math.h>
 #include <signal.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,13 +26,13 @@ struct child {
 struct supervisor {
 	const struct launch *launch;
 	struct shm_memory *memory;
-	struct board_rank *board; /* (ranks), shared */
+	int asked; /* the signal after which the ranks are ending by themselves */
 	struct child children[SHM_RANKS_MAX];
 	int running;
 	double last_poll;
 	double still_ms; /* watched without a sign of life of anybody */
 	sigset_t signals, before;
-	struct sigaction child_action; /* of SIGCHLD before */
+	struct sigaction actions[4]; /* of those we take, before */
 };
 
 static void stop_all(struct supervisor *s)
@@ -67,7 +65,7 @@ static void stop_all(struct supervisor *s)
 
 static void describe(struct supervisor *s, int rank, char *buf, size_t size)
 {
-	board_describe(&s->board[rank], shm_status(s->memory, rank), buf, size);
+	board_describe(board_of(s->memory, rank), shm_status(s->memory, rank), buf, size);
 }
 
 /* The fork shares our addresses, so we can name the functions of a rank's backtrace. */
@@ -84,27 +82,28 @@ static void print_backtrace(const struct board_rank *board)
 /* The first rank that failed: what it was, where, and what it said. */
 static enum status report_failure(struct supervisor *s, int rank, int status, struct error *err)
 {
-	const struct board_rank *board = &s->board[rank];
-	char doing[256], host[64] = "this machine";
-	enum status code = ERR_FAILED;
+	const struct board_rank *board = board_of(s->memory, rank);
+	bool spoke = board->error.code != OK;
+	char doing[256], name[192];
 
-	gethostname(host, sizeof(host) - 1);
 	describe(s, rank, doing, sizeof(doing));
+	board_name(s->launch, rank, name, sizeof(name));
 	if (WIFSIGNALED(status)) {
-		FAIL(err, code, "rank %d of %d on %s was ended by signal %d (%s), %s", rank,
-		     s->launch->ranks, host, WTERMSIG(status), strsignal(WTERMSIG(status)),
-		     doing);
+		FAIL(err, ERR_FAILED, "%s was ended by signal %d (%s), %s", name,
+		     WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
 		err->exit_code = 128 + WTERMSIG(status);
 	} else {
-		code = board->error.code != OK ? board->error.code : ERR_FAILED;
-		FAIL(err, code, "rank %d of %d on %s: %.300s", rank, s->launch->ranks, host,
-		     board->error.code != OK ? board->error.msg : "ended without a message");
+		if (spoke && (s->launch->ranks == 1 || s->asked)) /* it speaks for all */
+			FAIL(err, board->error.code, "%s", board->error.msg);
+		else
+			FAIL(err, spoke ? board->error.code : ERR_FAILED, "%s: %.300s", name,
+			     spoke ? board->error.msg : "ended without a message");
 		HINT(err, "%s", board->error.hint);
 		err->exit_code = WEXITSTATUS(status);
 	}
 	error_print(err); /* now: the cause stands before the details */
 	print_backtrace(board);
-	return code;
+	return err->code;
 }
 
 /* Collect ranks that have ended; the first failure ends the run. */
@@ -135,20 +134,22 @@ static bool waits(struct supervisor *s, int rank)
 	return shm_status(s->memory, rank)->kind != REQUEST_NONE;
 }
 
+static bool waits_for(struct supervisor *s, int rank, int other)
+{
+	const struct comm_status *status = shm_status(s->memory, rank);
+
+	if (status->kind == REQUEST_COLLECTIVE)
+		return status->members >> other & 1;
+	return status->kind != REQUEST_NONE && status->peer == other;
+}
+
 /* A rank that has ended and that somebody still waits for, or -1. */
 static int ended_too_early(struct supervisor *s)
 {
-	for (int i = 0; i < s->launch->ranks; i++) {
-		const struct comm_status *status = shm_status(s->memory, i);
-
-		if (s->children[i].pid <= 0 || !waits(s, i))
-			continue;
-		for (int j = 0; j < s->launch->ranks; j++)
-			if (s->children[j].pid == 0 &&
-			    (status->kind == REQUEST_COLLECTIVE ? status->members >> j & 1
-								: status->peer == j))
+	for (int i = 0; i < s->launch->ranks; i++)
+		for (int j = 0; j < s->launch->ranks && s->children[i].pid > 0; j++)
+			if (s->children[j].pid == 0 && waits_for(s, i, j))
 				return j;
-	}
 	return -1;
 }
 
@@ -174,27 +175,59 @@ static int find_culprit(struct supervisor *s)
 	return culprit < 0 ? first : culprit;
 }
 
+/* "; ranks 0-4, 6 wait for it in all-reduce": those that wait in the same way as the first. */
+static void describe_victims(struct supervisor *s, int culprit, char *buf, size_t size)
+{
+	const struct comm_status *status = NULL;
+	int from = -1, listed = 0, n = 0;
+
+	*buf = '\0';
+	for (int i = 0; i <= s->launch->ranks && (size_t)n + 16 < size; i++) {
+		bool one = i < s->launch->ranks && i != culprit && s->children[i].pid > 0 &&
+			   waits_for(s, i, culprit);
+
+		if (one && !status)
+			status = shm_status(s->memory, i);
+		if (one && from < 0)
+			from = i;
+		if (one || from < 0)
+			continue;
+		n += snprintf(buf + n, size - (size_t)n, listed ? ", %d" : "; ranks %d", from);
+		if (i - 1 > from)
+			n += snprintf(buf + n, size - (size_t)n, "-%d", i - 1);
+		listed++;
+		from = -1;
+	}
+	if (status)
+		snprintf(buf + n, size - (size_t)n, " wait for it in %s",
+			 status->kind == REQUEST_COLLECTIVE
+				 ? comm_op_name((enum comm_op)status->op)
+				 : "a message");
+}
+
 static enum status report_hang(struct supervisor *s, struct error *err)
 {
 	int culprit = find_culprit(s);
 	const struct child *c = &s->children[culprit];
-	char doing[256];
+	char doing[256], name[192], victims[160];
 
 	describe(s, culprit, doing, sizeof(doing));
+	board_name(s->launch, culprit, name, sizeof(name));
+	describe_victims(s, culprit, victims, sizeof(victims));
 	if (c->pid > 0)
-		FAIL(err, ERR_FAILED, "rank %d of %d hangs%s: last %s, for %.1f s", culprit,
-		     s->launch->ranks, c->stopped ? " (it is stopped)" : "", doing,
-		     fmax(c->idle_ms, s->still_ms) / 1e3);
+		FAIL(err, ERR_FAILED, "%s hangs%s: last %s, for %.1f s%s", name,
+		     c->stopped ? " (it is stopped)" : "", doing,
+		     fmax(c->idle_ms, s->still_ms) / 1e3, victims);
 	else
-		FAIL(err, ERR_FAILED,
-		     "rank %d of %d has ended while others wait for it: last %s", culprit,
-		     s->launch->ranks, doing);
+		FAIL(err, ERR_FAILED, "%s has ended while others wait for it: last %s%s", name,
+		     doing, victims);
 	error_print(err); /* now: the cause stands before the details */
 	for (int i = 0; i < s->launch->ranks; i++) {
 		if (s->children[i].pid <= 0 || i == culprit)
 			continue;
 		describe(s, i, doing, sizeof(doing));
-		fprintf(stderr, "    rank %d %s\n", i, doing);
+		board_name(s->launch, i, name, sizeof(name));
+		fprintf(stderr, "    %s %s\n", name, doing);
 	}
 	return ERR_FAILED;
 }
@@ -219,7 +252,8 @@ static enum status check_progress(struct supervisor *s, struct error *err)
 	s->still_ms += elapsed;
 	for (int i = 0; i < s->launch->ranks; i++) {
 		struct child *c = &s->children[i];
-		uint64_t signs = s->board[i].beats + shm_status(s->memory, i)->completed;
+		uint64_t signs =
+			board_of(s->memory, i)->beats + shm_status(s->memory, i)->completed;
 
 		if (c->pid <= 0)
 			continue;
@@ -234,12 +268,18 @@ static enum status check_progress(struct supervisor *s, struct error *err)
 	return one || s->still_ms > limit ? report_hang(s, err) : OK;
 }
 
-static enum status on_signal(int number, struct error *err)
+/* The first signal asks ranks that can to end by themselves; the next ends them. */
+static enum status on_signal(struct supervisor *s, int number, struct error *err)
 {
 	const char *name;
 	enum status code = error_of_signal(number, &name);
 
-	return FAIL(err, code, "stopped by %s", name);
+	if (!s->launch->graceful || s->asked)
+		return FAIL(err, code, "stopped by %s", name);
+	s->asked = number;
+	for (int i = 0; i < s->launch->ranks; i++)
+		board_of(s->memory, i)->stop = number;
+	return OK;
 }
 
 static enum status watch(struct supervisor *s, struct error *err)
@@ -251,7 +291,7 @@ static enum status watch(struct supervisor *s, struct error *err)
 		int number = sigtimedwait(&s->signals, NULL, &poll);
 
 		if (number == SIGINT || number == SIGTERM || number == SIGHUP)
-			return on_signal(number, err);
+			TRY(on_signal(s, number, err));
 		TRY(reap(s, err));
 		TRY(check_progress(s, err));
 	}
@@ -273,11 +313,10 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 			return HINT(err, "is 'ulimit -u' too small?");
 		}
 		if (pid == 0)
-			rank_run(&(struct rank_start){.number = i,
-						      .ranks = s->launch->ranks,
+			rank_run(&(struct rank_start){.launch = s->launch,
+						      .number = i,
 						      .supervisor = parent,
 						      .memory = s->memory,
-						      .board = &s->board[i],
 						      .signals = &s->before,
 						      .fn = fn,
 						      .arg = arg});
@@ -287,29 +326,24 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 	return OK;
 }
 
-static int cores_allowed(void)
-{
-	cpu_set_t set;
+static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
 
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-}
-
-/* The signals that we wait for; what was ignored (nohup) stays ignored. */
+/*
+ * The signals that we wait for. What is ignored never reaches us: a shell has its
+ * background jobs ignore SIGINT, some parents SIGCHLD. Only nohup means it so.
+ */
 static void take_signals(struct supervisor *s)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction plain = {.sa_handler = SIG_DFL};
 
 	sigemptyset(&s->signals);
-	sigaddset(&s->signals, SIGCHLD);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		struct sigaction now;
-
-		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler != SIG_IGN)
-			sigaddset(&s->signals, numbers[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++) {
+		sigaction(taken[i], NULL, &s->actions[i]);
+		if (taken[i] == SIGHUP && s->actions[i].sa_handler == SIG_IGN)
+			continue;
+		sigaction(taken[i], &plain, NULL);
+		sigaddset(&s->signals, taken[i]);
 	}
-	/* With SIGCHLD ignored, as some parents leave it, the kernel would reap for us. */
-	sigaction(SIGCHLD, &plain, &s->child_action);
 	sigprocmask(SIG_BLOCK, &s->signals, &s->before);
 }
 
@@ -320,33 +354,33 @@ static void give_signals_back(struct supervisor *s)
 	/* A second Ctrl-C while we were stopping must not kill us before our report. */
 	while (sigtimedwait(&s->signals, NULL, &now) > 0)
 		;
-	sigaction(SIGCHLD, &s->child_action, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+		sigaction(taken[i], &s->actions[i], NULL);
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct error *err)
+static enum status supervise(const struct launch *l, rank_fn *fn, void *arg, struct error *err)
 {
 	enum status st;
 	struct supervisor s = {.launch = l};
-	size_t size = sizeof(*s.board) * (size_t)l->ranks;
 
 	take_signals(&s);
 	s.last_poll = clock_ms();
-	s.board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s.board == MAP_FAILED) {
-		s.board = NULL;
-		st = FAIL(err, ERR_MEMORY, "no memory for the status of %d ranks", l->ranks);
-		goto out;
-	}
-	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= cores_allowed(), NULL, err));
+	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= launch_cores(), NULL, err));
 	TRY(start_ranks(&s, fn, arg, err));
 	TRY(watch(&s, err));
 out:
 	if (s.running > 0)
 		stop_all(&s);
 	shm_release(s.memory);
-	if (s.board)
-		munmap(s.board, size);
 	give_signals_back(&s);
 	return st;
+}
+
+enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct error *err)
+{
+	struct launcher by;
+
+	return launcher_detect(&by) ? job_run(l, &by, fn, arg, err)
+				    : supervise(l, fn, arg, err);
 }

@@ -159,8 +159,8 @@ enum status stack_init(struct stack *s, struct device *dev, const struct stack_s
 	place_layers(s);
 	TRY(device_alloc(dev, MEMORY_PARAMS, s->size * sizeof(float), "the parameters",
 			 (void **)&s->param, err));
-	TRY(device_alloc(dev, MEMORY_GRADS, s->size * sizeof(float), "the gradients",
-			 (void **)&s->grad, err));
+	TRY(device_alloc_shared(dev, MEMORY_GRADS, s->size * sizeof(float), "the gradients",
+				(void **)&s->grad, err));
 	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, place_activations(s, NULL) * sizeof(float),
 			 "the activations", (void **)&s->activations, err));
 	place_activations(s, s->activations);

@@ -140,17 +140,18 @@ double run_gflops(const struct run_summary *s)
 
 static void put_machine(struct json *j, const struct run_summary *s)
 {
-	int threads = device_threads(s->dev), cores = device_cores(s->dev);
+	int threads = device_threads(s->dev);
 
 	json_begin_object(j, "grid");
-	json_put_int(j, "dp", 1);
-	json_put_int(j, "pp", 1);
-	json_put_int(j, "mp", 1);
+	json_put_int(j, "dp", s->grid->dp);
+	json_put_int(j, "pp", s->grid->pp);
+	json_put_int(j, "mp", s->grid->mp);
 	json_end_object(j);
-	json_put_int(j, "ranks", 1);
-	json_put_int(j, "cores", cores);
+	json_put_int(j, "ranks", s->rank->ranks);
+	json_put_int(j, "ranks_per_machine", s->rank->locals);
+	json_put_int(j, "cores", s->rank->host_cores);
 	json_put_int(j, "threads", threads);
-	json_put_bool(j, "oversubscribed", threads > cores);
+	json_put_bool(j, "oversubscribed", threads * s->rank->locals > s->rank->host_cores);
 	json_put_string(j, "device", device_description(s->dev));
 	json_put_string(j, "precision", "fp32");
 }
@@ -191,29 +192,37 @@ static void put_evaluation(struct json *j, const struct evaluation *e)
 	json_end_object(j);
 }
 
-static void put_rank(struct json *j, const struct run_summary *s)
+void rank_summary_fill(struct rank_summary *s, const struct device *dev)
 {
-	const struct memory_account *a = device_memory(s->dev);
+	const struct memory_account *a = device_memory(dev);
 
-	json_begin_array(j, "per_rank");
+	s->peak_bytes = (int64_t)a->total_peak;
+	for (int k = 0; k < MEMORY_KIND_COUNT; k++)
+		s->kind_bytes[k] = (int64_t)a->peak[k];
+}
+
+static void put_rank(struct json *j, const struct run_summary *s, int rank)
+{
+	const struct rank_summary *own = &s->ranks[rank];
+	struct coords c = grid_coords(s->grid, rank);
+
 	json_begin_object(j, NULL);
-	json_put_int(j, "rank", 0);
-	json_put_int(j, "dp", 0);
-	json_put_int(j, "pp", 0);
-	json_put_int(j, "mp", 0);
-	json_put_int(j, "peak_bytes", (int64_t)a->total_peak);
+	json_put_int(j, "rank", rank);
+	json_put_int(j, "dp", c.dp);
+	json_put_int(j, "pp", c.pp);
+	json_put_int(j, "mp", c.mp);
+	json_put_int(j, "peak_bytes", own->peak_bytes);
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "%s_bytes", memory_kind_name((enum memory_kind)k));
-		json_put_int(j, name, (int64_t)a->peak[k]);
+		json_put_int(j, name, own->kind_bytes[k]);
 	}
 	json_begin_array(j, "layers");
 	for (int i = 0; i < s->config->depth; i++)
 		json_put_int(j, NULL, i);
 	json_end_array(j);
 	json_end_object(j);
-	json_end_array(j);
 }
 
 enum status run_write_summary(const struct run *r, const struct run_summary *s,
@@ -230,7 +239,10 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 	put_machine(&j, s);
 	put_steps(&j, s);
 	put_evaluation(&j, s->evaluation);
-	put_rank(&j, s);
+	json_begin_array(&j, "per_rank");
+	for (int i = 0; i < s->rank->ranks; i++)
+		put_rank(&j, s, i);
+	json_end_array(&j);
 	json_end_object(&j);
 	TRY(file_path(path, r->folder, "summary.json", err));
 	TRY(json_write_file(&j, path, err));

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "device/device.h"
 #include "engine/engine.h"
+#include "grid/grid.h"
 #include "trace/metrics.h"
 
 struct run {
@@ -30,8 +31,18 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 			   struct error *err);
 void run_close(struct run *r);
 
+/* What each rank knows of itself; whole numbers of floats: it travels so. */
+struct rank_summary {
+	int64_t peak_bytes, kind_bytes[MEMORY_KIND_COUNT];
+};
+
+void rank_summary_fill(struct rank_summary *s, const struct device *dev);
+
 struct run_summary {
 	const struct config *config;
+	const struct rank *rank;
+	const struct grid *grid;
+	const struct rank_summary *ranks; /* (ranks) */
 	const struct metrics *metrics;
 	const struct device *dev;
 	const struct engine *engine;

@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "config/config.h"
+#include "engine/inject.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -19,9 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			goto out;
 	}
 	if (config_read(&c, argc, argv, &err) == OK && !c.values.help) {
-		if (c.dim < 1 || c.depth < 1 || c.steps < 1 || c.warmup >= c.steps ||
-		    (int64_t)c.micro_batches * c.micro_batch_size != c.batch)
+		struct inject_plan plan;
+
+		c.dp = c.dp ? c.dp : 2;
+		if (c.dim < 1 || c.depth < 1 || c.steps < 1 || c.warmup >= c.steps)
 			abort();
+		if (config_resolve_batch(&c, &err) == OK &&
+		    (int64_t)c.dp * c.micro_batches * c.micro_batch_size != c.batch)
+			abort();
+		inject_parse(&plan, c.inject, c.dp, c.steps, &err);
 	}
 out:
 	free(text);

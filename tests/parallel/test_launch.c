@@ -205,9 +205,10 @@ static void a_stopped_rank_is_a_hang_with_its_name(void **state)
 		memset((void *)shared, 0, sizeof(*shared));
 		shooter = shoot(&r, victim, SIGSTOP);
 		assert_int_equal(launch_run(&l, exchange, NULL, &err), ERR_FAILED);
-		snprintf(name, sizeof(name), "rank %d of %d hangs (it is stopped)", victim,
-			 l.ranks);
-		if (!strstr(err.msg, name) || !strstr(err.msg, "last at step"))
+		snprintf(name, sizeof(name), "rank %d of %d on ", victim, l.ranks);
+		if (strncmp(err.msg, name, strlen(name)) ||
+		    !strstr(err.msg, " hangs (it is stopped): last at step") ||
+		    !strstr(err.msg, "for it in all-reduce"))
 			fail_msg("stopped rank %d, got: %s", victim, err.msg);
 		waitpid(shooter, NULL, 0);
 		nobody_is_left();
@@ -251,7 +252,8 @@ static void one_that_left_is_named(void **state)
 	(void)state;
 
 	assert_int_equal(launch_run(&l, leave_one, NULL, &err), ERR_FAILED);
-	if (!strstr(err.msg, "rank 1 of 3 has ended while others wait"))
+	if (!strstr(err.msg, "rank 1 of 3 on ") ||
+	    !strstr(err.msg, " has ended while others wait"))
 		fail_msg("%s", err.msg);
 	nobody_is_left();
 }

@@ -14,10 +14,13 @@ static enum status read_line(const char *line)
 	char *argv[64];
 	int argc = 0;
 
+	err.code = OK;
 	snprintf(copy, sizeof(copy), "%s", line);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	return config_read(&config, argc, argv, &err);
+	if (config_read(&config, argc, argv, &err) != OK || config.values.help)
+		return err.code;
+	return config_resolve_batch(&config, &err);
 }
 
 static void defaults_are_those_of_the_contract(void **state)

@@ -146,7 +146,7 @@ static void epochs_visit_every_sample_once(void **state)
 		int seen[SAMPLES] = {0};
 
 		for (int s = 0; s < 30 / BATCH; s++) {
-			data_batch(&d, NULL, epoch * (30 / BATCH) + s, BATCH, &b);
+			data_batch(&d, NULL, epoch * (30 / BATCH) + s, BATCH, 0, BATCH, &b);
 			for (int r = 0; r < BATCH; r++)
 				seen[labels[r]]++;
 		}

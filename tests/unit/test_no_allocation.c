@@ -9,7 +9,25 @@
 
 #include <sys/mman.h>
 
-static _Atomic int allocations;
+/* Ranks are processes of their own: what they count is in memory that all share. */
+static struct shared {
+	_Atomic int allocations;
+	int at_step[256], steps;
+} * shared;
+
+static int map_shared(void **state)
+{
+	(void)state;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	return shared == MAP_FAILED;
+}
+
+static void count(void)
+{
+	if (shared)
+		shared->allocations++;
+}
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t m);
@@ -26,31 +44,31 @@ void __wrap_free(void *p);
 
 void *__wrap_malloc(size_t n)
 {
-	allocations++;
+	count();
 	return __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t m)
 {
-	allocations++;
+	count();
 	return __real_calloc(n, m);
 }
 
 void *__wrap_realloc(void *p, size_t n)
 {
-	allocations++;
+	count();
 	return __real_realloc(p, n);
 }
 
 void *__wrap_aligned_alloc(size_t a, size_t n)
 {
-	allocations++;
+	count();
 	return __real_aligned_alloc(a, n);
 }
 
 void *__wrap_mmap(void *a, size_t n, int p, int f, int d, off_t o)
 {
-	allocations++;
+	count();
 	return __real_mmap(a, n, p, f, d, o);
 }
 
@@ -60,14 +78,12 @@ void __wrap_free(void *p)
 }
 
 /* Standard output goes here: at each line, how many allocations there were so far. */
-static int at_step[256], steps;
-
 static ssize_t on_output(void *cookie, const char *text, size_t n)
 {
 	(void)cookie;
 	for (size_t i = 0; i < n; i++)
-		if (text[i] == '\n' && steps < (int)ARRAY_SIZE(at_step))
-			at_step[steps++] = allocations;
+		if (text[i] == '\n' && shared->steps < (int)ARRAY_SIZE(shared->at_step))
+			shared->at_step[shared->steps++] = shared->allocations;
 	return (ssize_t)n;
 }
 
@@ -78,20 +94,19 @@ static void check_run(const char *what, const char **argv, int argc)
 	struct error err = {0};
 	enum status st;
 
-	steps = 0;
-	allocations = 0;
+	memset((void *)shared, 0, sizeof(*shared));
 	stdout = fopencookie(NULL, "w", functions);
 	st = cmd_train(argc, (char *const *)argv, &err);
 	fclose(stdout);
 	stdout = saved;
 	if (st != OK)
 		fail_msg("%s: %s", what, err.msg);
-	assert_int_equal(steps, 20);
+	assert_int_equal(shared->steps, 20);
 	/* The count itself must work: setting up a run does allocate. */
-	assert_true(at_step[0] > 0);
-	if (at_step[19] != at_step[1])
+	assert_true(shared->at_step[0] > 0);
+	if (shared->at_step[19] != shared->at_step[1])
 		fail_msg("%s: %d allocations between steps 1 and 19", what,
-			 at_step[19] - at_step[1]);
+			 shared->at_step[19] - shared->at_step[1]);
 }
 
 static void a_step_allocates_nothing(void **state)
@@ -118,9 +133,13 @@ static void a_step_allocates_nothing(void **state)
 		const char *table[] = {"--steps", "20",	       "--dim", "96",	  "--depth",
 				       "3",	  "--run-dir", folder,	"--data", spec};
 
+		const char *replicas[] = {"--steps", "20",   "--dim", "96",	   "--depth",
+					  "3",	     "--dp", "2",     "--run-dir", folder};
+
 		check_run("plain", plain, ARRAY_SIZE(plain));
 		check_run("adamw, clipping, accumulation", rich, ARRAY_SIZE(rich));
 		check_run("csv", table, ARRAY_SIZE(table));
+		check_run("two replicas", replicas, ARRAY_SIZE(replicas));
 	}
 	test_folder_remove(folder);
 }
@@ -129,5 +148,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_allocates_nothing)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, map_shared, NULL);
 }

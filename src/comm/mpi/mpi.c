@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 enum {
-	SPIN_ROUNDS = 500,
 	SLEEP_NS = 200 * 1000 * 1000,
 	POLL_FIRST_NS = 10 * 1000, /* between looks at MPI, growing */
 	POLL_MOST_NS = 1000 * 1000,
@@ -404,7 +403,6 @@ static void share_places(struct mpi_world *w, MPI_Comm local)
 static void look_at_cores(MPI_Comm local, struct mpi_place *place)
 {
 	cpu_set_t mine, any, all;
-	int shared;
 
 	MPI_Comm_rank(local, &place->local);
 	MPI_Comm_size(local, &place->locals);
@@ -412,9 +410,8 @@ static void look_at_cores(MPI_Comm local, struct mpi_place *place)
 	sched_getaffinity(0, sizeof(mine), &mine);
 	MPI_Allreduce(&mine, &any, (int)sizeof(mine), MPI_BYTE, MPI_BOR, local);
 	MPI_Allreduce(&mine, &all, (int)sizeof(mine), MPI_BYTE, MPI_BAND, local);
-	shared = CPU_EQUAL(&any, &all);
-	place->cores_shared = shared;
-	place->own_core = CPU_COUNT(&any) >= place->locals;
+	place->cores_shared = CPU_EQUAL(&any, &all);
+	place->cores = CPU_COUNT(&any);
 }
 
 /*
@@ -427,6 +424,7 @@ static enum status share_memory(struct mpi_world *w, MPI_Comm local,
 {
 	static const uintptr_t addresses[] = {0x200000000000, 0x100000000000, 0x2000000000,
 					      0x300000000000};
+	bool spin = place->locals <= place->cores;
 	enum status st = OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
@@ -434,7 +432,7 @@ static enum status share_memory(struct mpi_world *w, MPI_Comm local,
 		int64_t where[3] = {getpid(), -1, 0}, all, ok;
 
 		if (place->local == 0) {
-			st = shm_prepare(&w->memory, place->locals, place->own_core, at, err);
+			st = shm_prepare(&w->memory, place->locals, spin, at, err);
 			if (st == OK) {
 				where[1] = shm_fd(w->memory);
 				where[2] = (int64_t)shm_size(w->memory);
@@ -443,9 +441,9 @@ static enum status share_memory(struct mpi_world *w, MPI_Comm local,
 		MPI_Bcast(where, 3, MPI_INT64_T, 0, local);
 		if (place->local > 0)
 			st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
-					  : shm_attach(&w->memory, place->locals,
-						       place->own_core, at, (int)where[0],
-						       (int)where[1], (size_t)where[2], err);
+					  : shm_attach(&w->memory, place->locals, spin, at,
+						       (int)where[0], (int)where[1],
+						       (size_t)where[2], err);
 		ok = st == OK;
 		MPI_Allreduce(&ok, &all, 1, MPI_INT64_T, MPI_MIN, local);
 		if (all)
@@ -518,7 +516,7 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 	c->state = w;
 	w->host = (struct host){.memory = w->memory, .me = place->local};
 	TRY(open_group(c, &w->group, err));
-	c->spin = place->own_core ? SPIN_ROUNDS : 0;
+	c->spin = place->locals <= place->cores;
 	c->status = shm_status(w->memory, place->local);
 	prctl(PR_SET_TIMERSLACK, 1000); /* or a short sleep would last 50 us longer */
 	TRY(start_thread(c, w, err));

@@ -21,8 +21,8 @@ _Noreturn void mpi_abort(int exit_code);
 /* Where a rank of the job is. */
 struct mpi_place {
 	int local, locals; /* its number among the ranks of its machine, and how many */
-	bool cores_shared; /* they may all use the same cores: nobody has bound them */
-	bool own_core;	   /* there is a core for each of them */
+	int cores;	   /* that these may use together */
+	bool cores_shared; /* all of them the same: nobody has bound them */
 };
 
 /*

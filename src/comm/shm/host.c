@@ -1,6 +1,7 @@
 /* host.c - messages, meetings and sleep; see host.h */
 #include "comm/shm/host.h"
 #include "base/util.h"
+#include "comm/copy.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -129,7 +130,7 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 	    atomic_load_explicit(&ch->received, memory_order_relaxed) != r->sequence)
 		return;
 	assert(ch->slots[r->sequence % CHANNEL_SLOTS].bytes == r->bytes);
-	memcpy(r->data, ch->slots[r->sequence % CHANNEL_SLOTS].data, r->bytes);
+	copy_between_ranks(r->data, ch->slots[r->sequence % CHANNEL_SLOTS].data, r->bytes);
 	atomic_store_explicit(&ch->received, r->sequence + 1, memory_order_release);
 	ring(h, peer);
 	r->done = true;

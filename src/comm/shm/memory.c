@@ -135,6 +135,16 @@ struct comm_status *shm_status(struct shm_memory *m, int rank)
 	return &m->control->status[rank];
 }
 
+void *shm_page(struct shm_memory *m, int rank)
+{
+	return m->control->pages[rank];
+}
+
+bool shm_first_failure(struct shm_memory *m)
+{
+	return !atomic_exchange(&m->control->failed, 1);
+}
+
 void shm_stop(struct shm_memory *m)
 {
 	atomic_store(&m->control->stop, 1);

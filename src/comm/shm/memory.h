@@ -43,9 +43,10 @@ struct group {
 
 struct control {
 	int ranks;
-	_Atomic int stop;
+	_Atomic int stop, failed;
 	struct bell bells[SHM_RANKS_MAX];
 	LINE struct comm_status status[SHM_RANKS_MAX];
+	LINE char pages[SHM_RANKS_MAX][SHM_PAGE]; /* the launcher's */
 	struct channel channels[SHM_RANKS_MAX][SHM_RANKS_MAX][COMM_CHANNELS]; /* [from][to] */
 	/* Groups of one call of comm_create have different first ranks. */
 	struct group groups[GROUPS_MAX][SHM_RANKS_MAX];

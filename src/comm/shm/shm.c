@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { SPIN_ROUNDS = 2000, SLEEP_NS = 200 * 1000 * 1000 };
+enum { SLEEP_NS = 200 * 1000 * 1000 };
 
 /* The world is its own first group, so it keeps both. */
 struct shm_world {
@@ -105,7 +105,7 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 	TRY(host_group_open(&state->group, &state->host, members, memory->ranks, err));
 	TRY(comm_new(&c, &comm_shm, NULL, members, memory->ranks, rank, err));
 	c->state = state;
-	c->spin = memory->spin ? SPIN_ROUNDS : 0;
+	c->spin = memory->spin;
 	c->status = shm_status(memory, rank);
 	*world = c;
 	state = NULL; /* the world's now */

@@ -11,7 +11,7 @@
 
 #include "comm/comm.h"
 
-enum { SHM_RANKS_MAX = 64 };
+enum { SHM_RANKS_MAX = 64, SHM_PAGE = 2048 };
 
 struct shm_memory; /* opaque */
 
@@ -30,6 +30,10 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 		     struct error *err);
 /* What a rank waits for. */
 struct comm_status *shm_status(struct shm_memory *memory, int rank);
+/* SHM_PAGE bytes for each rank, zero at first, for the launcher's own use. */
+void *shm_page(struct shm_memory *memory, int rank);
+/* True for the first of all ranks here that asks. */
+bool shm_first_failure(struct shm_memory *memory);
 /* Wake every rank and have its waits fail. */
 void shm_stop(struct shm_memory *memory);
 /* In the launcher, and in a rank after its world is freed. */

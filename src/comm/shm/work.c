@@ -1,8 +1,7 @@
 /* work.c - a rank's share of a collective within one machine; see host.h */
+#include "comm/copy.h"
 #include "comm/reduce.h"
 #include "comm/shm/host.h"
-
-#include <string.h>
 
 /* Copy the slice of one member from one buffer to another. */
 static void copy_slice(const struct comm_request *r, int member, void *to, const void *from)
@@ -11,8 +10,8 @@ static void copy_slice(const struct comm_request *r, int member, void *to, const
 
 	comm_slice(r->comm, r->n, member, &begin, &end);
 	if (to != from && begin < end)
-		memcpy((char *)to + begin * size, (const char *)from + begin * size,
-		       (end - begin) * size);
+		copy_between_ranks((char *)to + begin * size, (const char *)from + begin * size,
+				   (end - begin) * size);
 }
 
 /* Own slice from everybody's buffer, to everybody's or to the own one. */
@@ -49,7 +48,8 @@ void host_work(const struct host_group *g, const struct comm_request *r)
 		break;
 	case COMM_BROADCAST:
 		if (g->me != r->root && r->n)
-			memcpy(own, host_buffer(g, r, r->root), r->n * dtype_size(r->dtype));
+			copy_between_ranks(own, host_buffer(g, r, r->root),
+					   r->n * dtype_size(r->dtype));
 		break;
 	case COMM_SCATTER:
 		copy_slice(r, g->me, own, host_buffer(g, r, r->root));

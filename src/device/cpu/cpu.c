@@ -38,8 +38,8 @@ static enum status cpu_open(struct device *dev, const char *spec,
 	dev->cores = topo.cores;
 	dev->threads = o->threads ? o->threads : topo.cores;
 	TRY(pool_create(&cpu->pool, dev->threads,
-			o->pin && dev->threads <= topo.cores ? topo.cpu : NULL,
-			dev->threads <= topo.cores, err));
+			o->pin && dev->threads <= topo.cores && !o->crowded ? topo.cpu : NULL,
+			dev->threads <= topo.cores && !o->crowded, err));
 	snprintf(dev->description, sizeof(dev->description),
 		 "cpu (%s), %d thread%s on %d core%s", cpu->kernels->name, dev->threads,
 		 dev->threads == 1 ? "" : "s", topo.cores, topo.cores == 1 ? "" : "s");

@@ -1,5 +1,7 @@
 /* topology.c - see topology.h */
 #include "device/cpu/topology.h"
+#include "base/util.h"
+#include "device/device.h"
 
 #include <hwloc.h>
 #include <sched.h>
@@ -56,4 +58,22 @@ enum status topology_init(struct topology *t, struct error *err)
 out:
 	hwloc_topology_destroy(topo);
 	return st;
+}
+
+int device_take_cores(int part, int parts)
+{
+	struct topology t;
+	cpu_set_t mine;
+	int begin, end;
+
+	if (topology_init(&t, NULL) != OK)
+		return 1;
+	begin = (int)part_begin(t.cores, part, parts);
+	end = (int)part_begin(t.cores, part + 1, parts);
+	CPU_ZERO(&mine);
+	for (int i = begin; i < end; i++)
+		CPU_SET((size_t)t.cpu[i], &mine);
+	if (begin == end || sched_setaffinity(0, sizeof(mine), &mine))
+		return imax(1, t.cores / parts);
+	return end - begin;
 }

@@ -1,0 +1,130 @@
+/* inject.c - see inject.h */
+#include "engine/inject.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "base/util.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const places[AT_COUNT] = {"step", "forward", "backward", "optimizer"};
+
+static enum status bad(const char *word, const char *why, struct error *err)
+{
+	FAIL(err, ERR_USAGE, "--inject: '%.64s' %s", word, why);
+	return HINT(err, "such as rank=0,at=forward,sleep=20ms or rank=3,step=12,kill");
+}
+
+static enum status read_number(const char *word, const char *value, int below, int *out,
+			       struct error *err)
+{
+	int64_t n;
+
+	if (!units_parse_int(value, &n) || n < 0)
+		return bad(word, "is not a number from 0", err);
+	if (n >= below) {
+		FAIL(err, ERR_USAGE, "--inject: '%.64s' is not in this run", word);
+		return HINT(err, "it goes from 0 to %d", below - 1);
+	}
+	*out = (int)n;
+	return OK;
+}
+
+static enum status set_action(struct injection *i, enum inject_action action, const char *word,
+			      struct error *err)
+{
+	if (i->action != INJECT_NONE)
+		return bad(word, "is a second action", err);
+	i->action = action;
+	return OK;
+}
+
+static enum status read_word(struct injection *i, const char *word, int ranks, int steps,
+			     struct error *err)
+{
+	const char *value = strchr(word, '=');
+	size_t name = value ? (size_t)(value - word) : strlen(word);
+
+	value = value ? value + 1 : "";
+	if (!strcmp(word, "kill"))
+		return set_action(i, INJECT_KILL, word, err);
+	if (!strcmp(word, "hang"))
+		return set_action(i, INJECT_HANG, word, err);
+	if (name == 5 && !strncmp(word, "sleep", name)) {
+		if (!units_parse_time(value, &i->ms) || i->ms < 0 || i->ms > 1e9)
+			return bad(word, "is not a time such as 20ms", err);
+		return set_action(i, INJECT_SLEEP, word, err);
+	}
+	if (name == 4 && !strncmp(word, "rank", name))
+		return read_number(word, value, ranks, &i->rank, err);
+	if (name == 4 && !strncmp(word, "step", name))
+		return read_number(word, value, steps, &i->step, err);
+	if (name == 2 && !strncmp(word, "at", name)) {
+		for (int at = 0; at < AT_COUNT; at++)
+			if (!strcmp(value, places[at])) {
+				i->at = (enum inject_at)at;
+				return OK;
+			}
+		return bad(word, "is not one of step, forward, backward, optimizer", err);
+	}
+	return bad(word, "is unknown", err);
+}
+
+enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int steps,
+			 struct error *err)
+{
+	enum status st = OK;
+	char *copy = strdup(text), *rest = copy, *spec;
+
+	*p = (struct inject_plan){0};
+	if (!copy)
+		return FAIL(err, ERR_MEMORY, "no memory for --inject");
+	while (*text && (spec = strsep(&rest, ";"))) {
+		struct injection i = {.rank = -1, .step = -1};
+		char *words = spec, *word;
+
+		while ((word = strsep(&words, ",")))
+			TRY(read_word(&i, word, ranks, steps, err));
+		if (i.action == INJECT_NONE)
+			TRY(bad(text, "does nothing: sleep=TIME, kill or hang is missing",
+				err));
+		if (p->count == INJECTIONS_MAX)
+			TRY(FAIL(err, ERR_USAGE, "--inject is given more than %d times",
+				 INJECTIONS_MAX));
+		p->list[p->count++] = i;
+	}
+out:
+	free(copy);
+	return st;
+}
+
+static void sleep_ms(double ms)
+{
+	struct timespec left = {.tv_sec = (time_t)(ms / 1e3),
+				.tv_nsec =
+					(long)((ms / 1e3 - (double)(time_t)(ms / 1e3)) * 1e9)};
+
+	while (nanosleep(&left, &left))
+		;
+}
+
+void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at)
+{
+	for (int k = 0; k < p->count; k++) {
+		const struct injection *i = &p->list[k];
+
+		if (i->at != at || (i->rank >= 0 && i->rank != rank) ||
+		    (i->step >= 0 && i->step != step))
+			continue;
+		if (i->action == INJECT_SLEEP)
+			sleep_ms(i->ms);
+		else if (i->action == INJECT_KILL)
+			raise(SIGKILL);
+		else
+			for (;;)
+				pause();
+	}
+}

@@ -1,0 +1,50 @@
+/* detect.c - who has started this process, from the environment. */
+#include "base/units.h"
+#include "base/util.h"
+#include "launch/launch.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* A number from 0 in the environment, or -1. */
+static int number_of(const char *name)
+{
+	const char *text = getenv(name);
+	int64_t value;
+
+	if (!text || !units_parse_int(text, &value) || value < 0 || value > INT_MAX)
+		return -1;
+	return (int)value;
+}
+
+bool launcher_detect(struct launcher *l)
+{
+	/* The first that is set tells: mpirun within a Slurm job is mpirun. */
+	static const struct {
+		const char *name, *rank, *ranks;
+	} known[] = {
+		{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+		{"MPICH", "PMI_RANK", "PMI_SIZE"},
+		/* srun sets these for its tasks; a batch script has no number of tasks of
+		   its step. */
+		{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		int rank = number_of(known[i].rank), ranks = number_of(known[i].ranks);
+
+		if (rank < 0 || ranks <= rank)
+			continue;
+		*l = (struct launcher){.name = known[i].name, .rank = rank, .ranks = ranks};
+		return true;
+	}
+	return false;
+}
+
+int launch_cores(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+}
