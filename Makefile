@@ -13,7 +13,7 @@ WERROR  ?= OFF
 PREFIX  ?= /usr/local
 PEER_PYTHON ?= /usr/bin/python3
 
-.PHONY: all demo check check-all bench bench-peers format format-check tidy install clean setup
+.PHONY: all demo check check-all bench bench-peers format format-check tidy install clean setup with-mpi
 
 all: setup
 	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DKOLM_WERROR=$(WERROR) \
@@ -24,10 +24,14 @@ all: setup
 setup:
 	@scripts/bootstrap build
 
+# Ranks on several machines are tested too; building and training go without.
+with-mpi:
+	@scripts/bootstrap build mpi
+
 demo: all
 	@scripts/demo $(BUILD)
 
-check: all
+check: with-mpi all
 	@ctest --test-dir $(BUILD) --output-on-failure --timeout 300 -j $(JOBS)
 
 check-all: check

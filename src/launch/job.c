@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,14 +88,21 @@ static void *watch_rank(void *arg)
 	return NULL;
 }
 
+/* Without it MPI_Init would end the process with pages of advice. */
+static enum status check_pmi(const struct launcher *by, struct error *err)
+{
+	if (strcmp(by->name, "Slurm") || getenv("PMIX_RANK"))
+		return OK;
+	FAIL(err, ERR_USAGE, "srun has started %d processes that MPI can't join", by->ranks);
+	return HINT(err, "use srun --mpi=pmix");
+}
+
 static enum status check_job(const struct launch *l, const struct launcher *by, int ranks,
 			     struct error *err)
 {
 	if (ranks != by->ranks) {
 		FAIL(err, ERR_USAGE, "%s has started %d processes, but %s sees %d", by->name,
 		     by->ranks, mpi_library(), ranks);
-		if (!strcmp(by->name, "Slurm"))
-			return HINT(err, "use srun --mpi=pmix");
 		return HINT(err, "use the mpirun of the MPI that kolm was built with");
 	}
 	if (ranks != l->ranks) {
@@ -134,6 +142,7 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	struct mpi_place place;
 	int ranks;
 
+	TRY(check_pmi(by, err));
 	TRY(mpi_start(&r.number, &ranks, err));
 	st = check_job(l, by, ranks, err);
 	if (st != OK) {

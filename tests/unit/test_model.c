@@ -21,7 +21,6 @@ static struct device *open_device(int threads, uint64_t memory)
 static double step_loss(struct engine *e)
 {
 	struct step_result result;
-	struct error err;
 
 	assert_int_equal(engine_step(e, 0, &result, &err), OK);
 	return result.loss;
