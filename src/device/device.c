@@ -216,6 +216,18 @@ void device_backward_weight(struct device *dev, const struct linear *l)
 	dev->ops->backward_weight(dev, l);
 }
 
+void device_activate(struct device *dev, struct view y, const float *bias, struct view before,
+		     int rows, int columns, enum activation act)
+{
+	dev->ops->activate(dev, y, bias, before, rows, columns, act);
+}
+
+void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
+		   enum activation act)
+{
+	dev->ops->derive(dev, dy, saved, rows, columns, act);
+}
+
 double device_mse(struct device *dev, struct view y, struct view target, struct view dy,
 		  int rows, int columns, float scale)
 {

@@ -91,6 +91,13 @@ void device_forward(struct device *dev, const struct linear *l);
 void device_backward_input(struct device *dev, const struct linear *l);
 void device_backward_weight(struct device *dev, const struct linear *l);
 
+/* Where a sum over ranks comes between a product and its activation:
+   y = act(y + bias), before (if set) takes y + bias; dy = dy . act'(saved). */
+void device_activate(struct device *dev, struct view y, const float *bias, struct view before,
+		     int rows, int columns, enum activation act);
+void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
+		   enum activation act);
+
 /* dy = scale * d/dy sum (y - t)^2; returns the sum of (y - t)^2. */
 double device_mse(struct device *dev, struct view y, struct view target, struct view dy,
 		  int rows, int columns, float scale);

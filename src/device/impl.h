@@ -22,6 +22,10 @@ struct device_ops {
 	void (*forward)(struct device *dev, const struct linear *l);
 	void (*backward_input)(struct device *dev, const struct linear *l);
 	void (*backward_weight)(struct device *dev, const struct linear *l);
+	void (*activate)(struct device *dev, struct view y, const float *bias,
+			 struct view before, int rows, int columns, enum activation act);
+	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
+		       int columns, enum activation act);
 	double (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
 		      int rows, int columns, float scale);
 	double (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,

@@ -40,6 +40,37 @@ static void losses_agree(void **state)
 		}
 }
 
+static void activations_agree(void **state)
+{
+	struct random r = random_start("activations");
+	(void)state;
+
+	for (const struct kernels *const *k = kernels_available(); *k; k++)
+		for (int i = 0; i < 60; i++) {
+			float y[2][300], bias[300], before[2][300], saved[300], dy[2][300];
+			int n = random_int(&r, 1, 300);
+			enum activation act = (enum activation)(i % ACT_COUNT);
+
+			random_fill(&r, y[0], (size_t)n);
+			random_fill(&r, bias, (size_t)n);
+			random_fill(&r, saved, (size_t)n);
+			random_fill(&r, dy[0], (size_t)n);
+			memcpy(y[1], y[0], sizeof(y[0]));
+			memcpy(dy[1], dy[0], sizeof(dy[0]));
+			(*k)->activate_row(y[0], bias, i % 2 ? before[0] : NULL, n, act);
+			kernels_reference.activate_row(y[1], bias, i % 2 ? before[1] : NULL, n,
+						       act);
+			(*k)->derive_row(dy[0], saved, n, act);
+			kernels_reference.derive_row(dy[1], saved, n, act);
+			for (int j = 0; j < n; j++) {
+				close_to(y[0][j], y[1][j], 1e-5, "activation");
+				close_to(dy[0][j], dy[1][j], 1e-5, "derivative");
+				if (i % 2)
+					close_to(before[0][j], before[1][j], 1e-6, "before");
+			}
+		}
+}
+
 static struct update random_update(struct random *r, enum optimizer kind)
 {
 	return (struct update){.kind = kind,

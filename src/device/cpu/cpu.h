@@ -29,6 +29,10 @@ void cpu_backward_input(struct device *dev, const struct linear *l);
 void cpu_backward_weight(struct device *dev, const struct linear *l);
 
 /* cpu_element.c */
+void cpu_activate(struct device *dev, struct view y, const float *bias, struct view before,
+		  int rows, int columns, enum activation act);
+void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
+		enum activation act);
 double cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	       int columns, float scale);
 double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels,

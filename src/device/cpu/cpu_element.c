@@ -46,6 +46,56 @@ static int64_t chunk_for(size_t n)
 	return chunk > CHUNK ? chunk : CHUNK;
 }
 
+struct activation_job {
+	const struct kernels *kernels;
+	struct view y, other; /* before, or saved */
+	const float *bias;
+	int rows, columns;
+	enum activation act;
+};
+
+static float *row_of(struct view v, int row)
+{
+	return v.data ? v.data + (size_t)row * v.stride : NULL;
+}
+
+static void activate_part(void *arg, int part, int parts)
+{
+	const struct activation_job *job = arg;
+	int end = (int)part_begin(job->rows, part + 1, parts);
+
+	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
+		job->kernels->activate_row(row_of(job->y, r), job->bias, row_of(job->other, r),
+					   job->columns, job->act);
+}
+
+static void derive_part(void *arg, int part, int parts)
+{
+	const struct activation_job *job = arg;
+	int end = (int)part_begin(job->rows, part + 1, parts);
+
+	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
+		job->kernels->derive_row(row_of(job->y, r), row_of(job->other, r), job->columns,
+					 job->act);
+}
+
+void cpu_activate(struct device *dev, struct view y, const float *bias, struct view before,
+		  int rows, int columns, enum activation act)
+{
+	struct activation_job job = {cpu_of(dev)->kernels, y, before, bias, rows, columns, act};
+
+	pool_run(cpu_of(dev)->pool, activate_part, &job);
+}
+
+void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
+		enum activation act)
+{
+	struct activation_job job = {cpu_of(dev)->kernels, dy, saved, NULL, rows, columns, act};
+
+	if (act != ACT_NONE)
+		pool_run(cpu_of(dev)->pool, derive_part, &job);
+}
+
 struct loss_args {
 	struct view y, target, dy;
 	const int32_t *labels;

@@ -39,6 +39,12 @@ struct kernels {
 	/* Returns -log softmax(y)[label]; dy = scale * (softmax(y) - onehot(label)). */
 	double (*cross_entropy_row)(const float *y, int label, float *dy, int n, float scale);
 
+	/* y = act(y + bias) over one row of n; before (or NULL) takes y + bias. */
+	void (*activate_row)(float *y, const float *bias, float *before, int n,
+			     enum activation act);
+	/* dy *= act'(saved), which is as in struct linear. */
+	void (*derive_row)(float *dy, const float *saved, int n, enum activation act);
+
 	/* Update elements [begin, end); returns the sum of squares of grad there. */
 	double (*update)(const struct update *u, size_t begin, size_t end);
 	double (*sum_squares)(const float *x, size_t n);

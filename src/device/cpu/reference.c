@@ -156,6 +156,23 @@ static double cross_entropy_row(const float *y, int label, float *dy, int n, flo
 	return loss;
 }
 
+static void activate_row(float *y, const float *bias, float *before, int n, enum activation act)
+{
+	for (int i = 0; i < n; i++) {
+		float z = y[i] + bias[i];
+
+		if (before)
+			before[i] = z;
+		y[i] = activate(z, act);
+	}
+}
+
+static void derive_row(float *dy, const float *saved, int n, enum activation act)
+{
+	for (int i = 0; i < n; i++)
+		dy[i] *= derivative(saved[i], act);
+}
+
 static double update(const struct update *u, size_t begin, size_t end)
 {
 	double squares = 0;
@@ -245,6 +262,8 @@ const struct kernels kernels_reference = {
 	.backward_weight = backward_weight,
 	.mse_row = mse_row,
 	.cross_entropy_row = cross_entropy_row,
+	.activate_row = activate_row,
+	.derive_row = derive_row,
 	.update = update,
 	.sum_squares = sum_squares,
 	.scale_check = scale_check,

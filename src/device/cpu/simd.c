@@ -13,6 +13,33 @@ static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
 	kernels_reference.pack_dy(l, r0, r1, packed);
 }
 
+static void simd_activate_row(float *y, const float *bias, float *before, int n,
+			      enum activation act)
+{
+	int i = 0;
+
+	for (; i + VL <= n; i += VL) {
+		vec z = load(y + i) + load(bias + i);
+
+		if (before)
+			store(before + i, z);
+		store(y + i, activate(z, act));
+	}
+	if (i < n)
+		kernels_reference.activate_row(y + i, bias + i, before ? before + i : NULL,
+					       n - i, act);
+}
+
+static void simd_derive_row(float *dy, const float *saved, int n, enum activation act)
+{
+	int i = 0;
+
+	for (; i + VL <= n; i += VL)
+		store(dy + i, load(dy + i) * derivative(load(saved + i), act));
+	if (i < n)
+		kernels_reference.derive_row(dy + i, saved + i, n - i, act);
+}
+
 const struct kernels SIMD_TABLE = {
 	.name = SIMD_NAME,
 	.forward = simd_forward,
@@ -21,6 +48,8 @@ const struct kernels SIMD_TABLE = {
 	.backward_weight = simd_backward_weight,
 	.mse_row = simd_mse_row,
 	.cross_entropy_row = simd_cross_entropy_row,
+	.activate_row = simd_activate_row,
+	.derive_row = simd_derive_row,
 	.update = simd_update,
 	.sum_squares = simd_sum_squares,
 	.scale_check = simd_scale_check,
