@@ -29,13 +29,14 @@ struct stage_time {
 
 struct timeline {
 	int stages, count;
-	struct span *spans;	   /* (count), in order of time within each stage */
+	struct span *spans;	   /* (count), stage by stage, in order of time */
 	struct stage_time *totals; /* (stages) */
 	double makespan_ms;
 	double bubble; /* idle share of the stage that takes longest */
 };
 
-/* Predict; with costs of 0 throughout the bubble is 0. */
+/* Predict, for a schedule that has passed the check. Where nothing takes time, the bubble
+   is 0. */
 enum status timeline_simulate(struct timeline *t, const struct schedule *s,
 			      const struct costs *c, struct error *err);
 void timeline_release(struct timeline *t);
