@@ -12,18 +12,19 @@ enum {
 	ROW = 34,
 	BAR = 26,
 	PLOT = 1100,
-	DIGIT = 7, /* width of a digit, with a little air */
+	DIGIT = 7, /* width of a digit, with a little air; and of a small one */
+	SMALL_DIGIT = 6,
 };
 
-/* Okabe and Ito's colours: told apart with any kind of colour vision. */
+/* After Okabe and Ito: told apart with any kind of colour vision, light enough for labels. */
 struct look {
 	const char *name, *dark, *light; /* light: chunks with odd numbers */
 };
 
 static const struct look looks[] = {
 	[ACTION_F] = {"forward", "#56b4e9", "#a9d8f3"},
-	[ACTION_B] = {"backward", "#009e73", "#6fc9b0"},
-	[ACTION_I] = {"gradient of the input", "#009e73", "#6fc9b0"},
+	[ACTION_B] = {"backward", "#3cb890", "#a5dfcc"},
+	[ACTION_I] = {"gradient of the input", "#3cb890", "#a5dfcc"},
 	[ACTION_W] = {"gradient of the weights", "#e69f00", "#f3cf80"},
 };
 
@@ -107,9 +108,10 @@ static void draw_span(const struct span *span, double scale, struct text *out)
 	if (span->action.chunk)
 		length = snprintf(label, sizeof(label), "%d.%d", span->action.micro_batch,
 				  span->action.chunk);
-	if (width >= length * DIGIT + 3)
-		text_addf(out, "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-			  x + width / 2, y + BAR / 2 + 4, label);
+	if (width >= length * SMALL_DIGIT + 1)
+		text_addf(out, "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\"%s>%s</text>\n",
+			  x + width / 2, y + BAR / 2 + 4,
+			  width >= length * DIGIT + 3 ? "" : " font-size=\"9\"", label);
 }
 
 void timeline_draw_svg(const struct timeline *t, const char *title, struct text *out)
