@@ -24,13 +24,14 @@ static const struct command commands[] = {
 	{"train", cmd_train, "train a model and write what was measured", true},
 	{"bench", cmd_bench, "this machine's peaks, and kernels and communication against them",
 	 true},
+	{"schedule", cmd_schedule, "draw a pipeline schedule and predict its bubble", false},
 	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
 	 false},
 	{"devices", cmd_devices, "what there is to compute on", false},
 };
 
-static const struct option_table *const tables[] = {&config_table, &bench_table, &doctor_table,
-						    &devices_table};
+static const struct option_table *const tables[] = {
+	&config_table, &bench_table, &schedule_table, &doctor_table, &devices_table};
 
 static void print_help(FILE *out)
 {

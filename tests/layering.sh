@@ -8,7 +8,7 @@ status=0
 rank() {
 	case $1 in
 	base) echo 0 ;;
-	config | device | comm | grid) echo 1 ;;
+	config | device | comm | grid | schedule) echo 1 ;;
 	model | optim | data | launch) echo 2 ;;
 	engine) echo 3 ;;
 	trace) echo 4 ;;

@@ -1,0 +1,171 @@
+/* schedule.c - making a schedule, asking about it, and its text form. */
+#include "schedule/impl.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const schedule_names[] = {
+	[SCHEDULE_NAIVE] = "naive", [SCHEDULE_GPIPE] = "gpipe",
+	[SCHEDULE_1F1B] = "1f1b",   [SCHEDULE_INTERLEAVED] = "interleaved",
+	[SCHEDULE_ZB_H1] = "zb-h1", [SCHEDULE_KIND_COUNT] = NULL,
+};
+
+const char *schedule_name(enum schedule_kind kind)
+{
+	return schedule_names[kind];
+}
+
+enum status order_init(struct order *o, int capacity, struct error *err)
+{
+	*o = (struct order){.capacity = capacity};
+	o->actions = malloc((size_t)capacity * sizeof(*o->actions));
+	if (!o->actions)
+		return FAIL(err, ERR_MEMORY, "no memory for a schedule of %d actions",
+			    capacity);
+	return OK;
+}
+
+void order_release(struct order *o)
+{
+	free(o->actions);
+	*o = (struct order){0};
+}
+
+void order_add(struct order *o, enum action_kind kind, int chunk, int micro_batch)
+{
+	assert(o->count < o->capacity);
+	o->actions[o->count++] = (struct action){kind, chunk, micro_batch};
+}
+
+static enum status check_sizes(const struct schedule *s, struct error *err)
+{
+	const char *name = schedule_name(s->kind);
+
+	/* A stage has at most 8 actions per chunk and micro-batch; they are counted in int. */
+	if (s->stages < 1 || s->micro_batches < 1 || s->chunks < 1 ||
+	    (int64_t)round_up(s->micro_batches, s->stages) * s->chunks > INT_MAX / 16)
+		return FAIL(err, ERR_USAGE,
+			    "no schedule for %d stages, %d micro-batches and %d chunks",
+			    s->stages, s->micro_batches, s->chunks);
+	if (s->kind != SCHEDULE_INTERLEAVED && s->chunks != 1) {
+		FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has one chunk per stage",
+		     s->chunks, name);
+		return HINT(err, "use --schedule interleaved, or leave --chunks out");
+	}
+	if (s->kind == SCHEDULE_INTERLEAVED && s->chunks < 2) {
+		FAIL(err, ERR_USAGE, "schedule %s needs at least 2 chunks per stage", name);
+		return HINT(err, "give --chunks 2 or more, or use --schedule 1f1b");
+	}
+	if (s->kind == SCHEDULE_INTERLEAVED && s->stages < 2) {
+		FAIL(err, ERR_USAGE, "schedule %s needs at least 2 stages", name);
+		return HINT(err, "give --pp 2 or more, or use --schedule 1f1b");
+	}
+	return OK;
+}
+
+enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stages,
+			  int micro_batches, int chunks, struct error *err)
+{
+	struct order compute = {0};
+	enum status st;
+
+	*s = (struct schedule){kind, stages, micro_batches, chunks, NULL};
+	TRY(check_sizes(s, err));
+	TRY(order_init(&compute, 3 * micro_batches * chunks, err));
+	s->orders = calloc((size_t)stages, sizeof(*s->orders));
+	if (!s->orders) {
+		st = FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages", stages);
+		goto out;
+	}
+	for (int stage = 0; stage < stages; stage++) {
+		compute.count = 0;
+		schedule_generate(s, stage, &compute);
+		TRY(schedule_lower(s, stage, &compute, err));
+	}
+	TRY(schedule_check(s, err));
+out:
+	order_release(&compute);
+	if (st != OK)
+		schedule_release(s);
+	return st;
+}
+
+void schedule_release(struct schedule *s)
+{
+	for (int i = 0; s->orders && i < s->stages; i++)
+		order_release(&s->orders[i]);
+	free(s->orders);
+	s->orders = NULL;
+}
+
+int schedule_activations(const struct order *o)
+{
+	int alive = 0, most = 0;
+
+	for (int i = 0; i < o->count; i++) {
+		enum action_kind kind = o->actions[i].kind;
+
+		alive += (kind == ACTION_F) - (kind == ACTION_B || kind == ACTION_W);
+		most = imax(most, alive);
+	}
+	return most;
+}
+
+int schedule_messages(const struct order *o)
+{
+	int n = 0;
+
+	for (int i = 0; i < o->count; i++)
+		n += o->actions[i].kind == ACTION_SEND_F || o->actions[i].kind == ACTION_SEND_B;
+	return n;
+}
+
+int schedule_peer(const struct schedule *s, int stage, struct action a, int *chunk)
+{
+	bool forward = a.kind == ACTION_SEND_F || a.kind == ACTION_RECV_B;
+	int at = a.chunk * s->stages + stage + (forward ? 1 : -1);
+
+	if (at < 0 || at >= s->stages * s->chunks)
+		return -1;
+	*chunk = at / s->stages;
+	return at % s->stages;
+}
+
+const char *action_format(struct action a, char buf[ACTION_TEXT_MAX])
+{
+	static const struct {
+		const char *before, *letter, *after;
+	} forms[] = {
+		[ACTION_F] = {"", "F", ""},	  [ACTION_B] = {"", "B", ""},
+		[ACTION_I] = {"", "I", ""},	  [ACTION_W] = {"", "W", ""},
+		[ACTION_SEND_F] = {"", "F", ">"}, [ACTION_RECV_F] = {"<", "F", ""},
+		[ACTION_SEND_B] = {"", "B", ">"}, [ACTION_RECV_B] = {"<", "B", ""},
+	};
+	char chunk[16] = "";
+
+	if (a.kind == ACTION_STEP)
+		return "step";
+	if (a.chunk > 0)
+		snprintf(chunk, sizeof(chunk), ".%d", a.chunk);
+	if (a.kind == ACTION_REDUCE)
+		snprintf(buf, ACTION_TEXT_MAX, "reduce%d", a.chunk);
+	else
+		snprintf(buf, ACTION_TEXT_MAX, "%s%s%d%s%s", forms[a.kind].before,
+			 forms[a.kind].letter, a.micro_batch, chunk, forms[a.kind].after);
+	return buf;
+}
+
+void order_format(const struct order *o, bool all, struct text *out)
+{
+	char buf[ACTION_TEXT_MAX];
+
+	for (int i = 0, first = 1; i < o->count; i++) {
+		if (!all && o->actions[i].kind > ACTION_W)
+			continue;
+		text_addf(out, "%s%s", first ? "" : " ", action_format(o->actions[i], buf));
+		first = 0;
+	}
+}

@@ -1,0 +1,93 @@
+/*
+ * schedule.h - what each pipeline stage does, in which order: data, not code.
+ *
+ * A generator emits the compute order of a stage, lowering adds messages, the reduction of
+ * gradients and the step, and the checker proves the result before anybody runs it. One
+ * executor runs it, one simulator predicts it (see timeline.h).
+ *
+ * Stage s of p holds chunks 0 .. v-1 of the model; chunk c of stage s is virtual stage
+ * c * p + s. Activations go from virtual stage k to k + 1, which is stage (s + 1) % p and,
+ * where that wraps around, the next chunk; gradients go the other way.
+ */
+#ifndef KOLM_SCHEDULE_SCHEDULE_H
+#define KOLM_SCHEDULE_SCHEDULE_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum schedule_kind {
+	SCHEDULE_NAIVE,
+	SCHEDULE_GPIPE,
+	SCHEDULE_1F1B,
+	SCHEDULE_INTERLEAVED,
+	SCHEDULE_ZB_H1,
+	SCHEDULE_KIND_COUNT,
+};
+const char *schedule_name(enum schedule_kind kind);
+extern const char *const schedule_names[]; /* the same, NULL-terminated: choices of an option */
+
+enum action_kind {
+	ACTION_F,      /* forward */
+	ACTION_B,      /* the whole backward */
+	ACTION_I,      /* gradient of the input only ... */
+	ACTION_W,      /* ... and of the weights, later */
+	ACTION_SEND_F, /* the output of an F to the next virtual stage */
+	ACTION_RECV_F, /* the input of an F */
+	ACTION_SEND_B, /* the input's gradient, made by B or I, to the previous virtual stage */
+	ACTION_RECV_B, /* the output's gradient, for B or I */
+	ACTION_REDUCE, /* sum a chunk's gradients over the replicas; micro_batch is 0 */
+	ACTION_STEP,   /* the optimizer; chunk and micro_batch are 0 */
+};
+
+/* chunk is always that of the stage whose order this is, also in messages. */
+struct action {
+	enum action_kind kind;
+	int chunk, micro_batch;
+};
+
+struct order {
+	struct action *actions;
+	int count, capacity;
+};
+
+struct schedule {
+	enum schedule_kind kind;
+	int stages, micro_batches, chunks;
+	struct order *orders; /* (stages), lowered */
+};
+
+/* Generate, lower, check. chunks is 1 for all kinds but interleaved. */
+enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stages,
+			  int micro_batches, int chunks, struct error *err);
+void schedule_release(struct schedule *s);
+
+/*
+ * Prove that every stage can run its order: each (chunk, micro-batch) has one F and then
+ * one B, or one I and then one W; every message is sent and received, in the same order per
+ * channel; nobody waits forever (sends do not block, receives do); no more activations are
+ * alive than the schedule promises. The error names the stage and the action.
+ */
+enum status schedule_check(const struct schedule *s, struct error *err);
+
+/* Most (chunk, micro-batch) alive at once: from F until B or W. */
+int schedule_activations(const struct order *o);
+/* What the schedule promises for that number. */
+int schedule_activation_bound(const struct schedule *s, int stage);
+/* Messages that a stage sends. */
+int schedule_messages(const struct order *o);
+
+/* The stage at the other end of a SEND or RECV, and the chunk there; -1: there is none,
+   at the model's first or last virtual stage. */
+int schedule_peer(const struct schedule *s, int stage, struct action a, int *chunk);
+
+/*
+ * Text: F0 is the forward of micro-batch 0, F0.1 that of its chunk 1; B, I and W likewise.
+ * Messages: <F0 receives the input of F0, F0> sends its output; <B0 and B0> are the same
+ * for the gradients of B0 or I0. Then reduce0 for a chunk's reduction, and step.
+ */
+enum { ACTION_TEXT_MAX = 32 };
+const char *action_format(struct action a, char buf[ACTION_TEXT_MAX]);
+/* The actions with a space between them: all, or only what is computed. */
+void order_format(const struct order *o, bool all, struct text *out);
+
+#endif

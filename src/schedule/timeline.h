@@ -1,0 +1,57 @@
+/*
+ * timeline.h - when each stage does what: predicted from a schedule and its costs, and
+ * drawn as text or SVG. A measured run can fill the same struct.
+ */
+#ifndef KOLM_SCHEDULE_TIMELINE_H
+#define KOLM_SCHEDULE_TIMELINE_H
+
+#include "schedule/schedule.h"
+
+/*
+ * In ms per stage and micro-batch; a chunk takes its share. b is the whole backward, w its
+ * weight part: I takes b - w. A message arrives latency after the action that made it has
+ * ended, and costs its sender and receiver nothing.
+ */
+struct costs {
+	double f, b, w, latency;
+};
+
+struct span {
+	int stage;
+	struct action action; /* F, B, I or W */
+	double begin_ms, end_ms;
+};
+
+struct stage_time {
+	double begin_ms, end_ms; /* its first forward begins, its last operation ends */
+	double busy_ms;
+};
+
+struct timeline {
+	int stages, count;
+	struct span *spans;	   /* (count), stage by stage, in order of time */
+	struct stage_time *totals; /* (stages) */
+	double makespan_ms;
+	double bubble; /* idle share of the stage that takes longest */
+};
+
+/* Predict, for a schedule that has passed the check. Where nothing takes time, the bubble
+   is 0. */
+enum status timeline_simulate(struct timeline *t, const struct schedule *s,
+			      const struct costs *c, struct error *err);
+void timeline_release(struct timeline *t);
+
+/* Idle share of a stage between its first forward and its last operation. */
+double timeline_stage_bubble(const struct timeline *t, int stage);
+
+/*
+ * One row per stage, at most columns wide plus the stage's name. An operation is the number
+ * of its micro-batch, filled up with = for F, - for B and I, + for W; dots are idle. Where
+ * there is room for one sign only, F is the last digit of the number, others the sign.
+ */
+void timeline_draw_text(const struct timeline *t, int columns, struct text *out);
+
+/* A whole SVG document. */
+void timeline_draw_svg(const struct timeline *t, const char *title, struct text *out);
+
+#endif

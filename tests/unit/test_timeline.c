@@ -1,0 +1,173 @@
+/* test_timeline.c - what the simulator predicts for schedules, and how it is drawn. */
+#include "schedules.h"
+
+#include "schedule/timeline.h"
+
+static double bubble_ms(enum schedule_kind kind, int p, int m, int v, struct costs c)
+{
+	struct schedule s;
+	struct timeline t;
+	double longest = 0;
+
+	make(&s, kind, p, m, v);
+	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+	for (int i = 0; i < p; i++) {
+		assert_true(fabs(t.totals[i].busy_ms - m * (c.f + c.b)) < 1e-9);
+		longest = fmax(longest, t.totals[i].end_ms - t.totals[i].begin_ms);
+	}
+	assert_true(fabs(t.bubble - (1 - m * (c.f + c.b) / longest)) < 1e-12);
+	timeline_release(&t);
+	schedule_release(&s);
+	return longest - m * (c.f + c.b);
+}
+
+static void expect_bubble(enum schedule_kind kind, int p, int m, int v, struct costs c,
+			  double want)
+{
+	double ms = bubble_ms(kind, p, m, v, c);
+
+	if (fabs(ms - want) > 1e-9)
+		fail_msg("%s p %d m %d v %d f %g b %g w %g: bubble %g ms, not %g",
+			 schedule_name(kind), p, m, v, c.f, c.b, c.w, ms, want);
+}
+
+static const struct costs free_messages[] = {
+	{1, 2, 1, 0},	   {1, 1, 0.5, 0}, {2, 3, 1, 0}, {18.522, 27.423, 9.337, 0},
+	{3, 2.5, 0.25, 0},
+};
+
+static void bubbles_without_latency_have_their_closed_form(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(free_messages); i++)
+		for (int p = 1; p <= P_MAX; p++)
+			for (int m = p; m <= M_MAX; m++) {
+				struct costs c = free_messages[i];
+				double pass = c.f + c.b;
+
+				expect_bubble(SCHEDULE_GPIPE, p, m, 1, c, (p - 1) * pass);
+				expect_bubble(SCHEDULE_1F1B, p, m, 1, c, (p - 1) * pass);
+				expect_bubble(SCHEDULE_NAIVE, p, m, 1, c, (p - 1) * m * pass);
+				for (int v = 2; v <= V_MAX && p > 1 && m % p == 0; v++)
+					expect_bubble(SCHEDULE_INTERLEAVED, p, m, v, c,
+						      (p - 1) * pass / v);
+			}
+}
+
+/* (p-1)(f+b-2w) holds exactly where a weight gradient takes no longer than a forward; where
+   it does, w takes the place of f: (p-1)(max(f,w)+b-2w), from m = p on. */
+static void zb_h1_hides_weight_gradients(void **state)
+{
+	static const struct costs long_w[] = {{1, 3, 2, 0}, {0.5, 2, 1, 0}, {1, 2, 1.5, 0}};
+	(void)state;
+
+	for (int p = 1; p <= P_MAX; p++)
+		for (int m = p; m <= 2 * M_MAX; m++) {
+			for (size_t i = 0; i < ARRAY_SIZE(free_messages); i++) {
+				struct costs c = free_messages[i];
+
+				expect_bubble(SCHEDULE_ZB_H1, p, m, 1, c,
+					      (p - 1) * (c.f + c.b - 2 * c.w));
+			}
+			for (size_t i = 0; i < ARRAY_SIZE(long_w); i++)
+				expect_bubble(SCHEDULE_ZB_H1, p, m, 1, long_w[i],
+					      (p - 1) * (long_w[i].b - long_w[i].w));
+		}
+}
+
+/* The 1.5B model of "Zero Bubble Pipeline Parallelism" (Qi and others, 2023): times that were
+   measured on 8 GPUs, and the bubble that its authors got from them. */
+static void the_published_profile_gives_the_published_bubbles(void **state)
+{
+	static const struct costs c = {
+		.f = 18.522, .b = 18.086 + 9.337, .w = 9.337, .latency = 0.601};
+	static const struct {
+		enum schedule_kind kind;
+		double bubble;
+	} published[] = {{SCHEDULE_1F1B, 0.2431}, {SCHEDULE_ZB_H1, 0.1585}};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(published); i++) {
+		struct schedule s;
+		struct timeline t;
+
+		make(&s, published[i].kind, 8, 24, 1);
+		assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+		printf("%s: bubble %.5f, published %.4f\n", schedule_name(s.kind), t.bubble,
+		       published[i].bubble);
+		assert_true(fabs(t.bubble - published[i].bubble) < 0.0005);
+		timeline_release(&t);
+		schedule_release(&s);
+	}
+}
+
+/* Spans of a stage follow each other, and no forward begins before its input is there. */
+static void check_causes(struct schedule *s, void *arg)
+{
+	struct costs c = {1, 2, 0.75, 0.125};
+	double arrived[P_MAX * V_MAX][M_MAX];
+	struct timeline t;
+
+	(void)arg;
+	assert_int_equal(timeline_simulate(&t, s, &c, &err), OK);
+	for (int i = 0; i < t.count; i++) {
+		struct span *x = &t.spans[i];
+
+		if (i && x[-1].stage == x->stage)
+			assert_true(x->begin_ms >= x[-1].end_ms);
+		if (x->action.kind == ACTION_F)
+			arrived[x->action.chunk * s->stages + x->stage][x->action.micro_batch] =
+				x->end_ms + c.latency;
+	}
+	for (int i = 0; i < t.count; i++) {
+		struct span *x = &t.spans[i];
+		int at = x->action.chunk * s->stages + x->stage;
+
+		if (x->action.kind == ACTION_F && at > 0)
+			assert_true(x->begin_ms >= arrived[at - 1][x->action.micro_batch]);
+	}
+	timeline_release(&t);
+}
+
+static void simulated_operations_wait_for_their_input(void **state)
+{
+	(void)state;
+	for_all(check_causes, NULL);
+}
+
+static void drawings_show_every_stage(void **state)
+{
+	struct schedule s;
+	struct timeline t;
+	struct text text;
+	struct costs c = {1, 2, 1, 0};
+	(void)state;
+
+	make(&s, SCHEDULE_ZB_H1, 2, 2, 1);
+	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+	text_init(&text);
+	timeline_draw_text(&t, 14, &text);
+	assert_string_equal(text.data, "stage 0   0=1=..0-0+1-1+\n"
+				       "stage 1   ..0=0-1=1-0+1+\n");
+	text_release(&text);
+	text_init(&text);
+	timeline_draw_svg(&t, "two stages", &text);
+	assert_non_null(strstr(text.data, ">stage 1</text>"));
+	assert_non_null(strstr(text.data, "</svg>"));
+	text_release(&text);
+	timeline_release(&t);
+	schedule_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bubbles_without_latency_have_their_closed_form),
+		cmocka_unit_test(zb_h1_hides_weight_gradients),
+		cmocka_unit_test(the_published_profile_gives_the_published_bubbles),
+		cmocka_unit_test(simulated_operations_wait_for_their_input),
+		cmocka_unit_test(drawings_show_every_stage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
