@@ -319,7 +319,8 @@ enum status bench_comm(struct bench *b, struct error *err)
 	double memory[TRAFFIC_COUNT] = {0};
 	struct launcher by;
 	bool launched = launcher_detect(&by), first = !launched || by.rank == 0;
-	bool beside_mpi = mpi_library() && (launched || (b->transport == 0 && strlen(KOLM_MPIEXEC) > 0));
+	bool beside_mpi =
+		mpi_library() && (launched || (b->transport == 0 && strlen(KOLM_MPIEXEC) > 0));
 	int n = b->ranks || launched ? 1 : (int)ARRAY_SIZE(usual);
 	struct results *results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -106,6 +106,8 @@ void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype
 
 /* Has it completed? Never blocks. True for a request that was never started. */
 bool comm_test(struct comm_request *r);
+/* Move on whatever this rank has under way: for those who compute for long. */
+void comm_poke(struct comm *world);
 /* Block until it has. Fails if the run is being stopped. */
 enum status comm_wait(struct comm_request *r, struct error *err);
 

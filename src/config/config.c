@@ -12,6 +12,9 @@ static const char *const models[] = {"mlp", NULL};
 static const char *const activations[] = {"none", "relu", "gelu", NULL};
 static const char *const losses[] = {"auto", "mse", "cross-entropy", NULL};
 static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
+static const char *const engines[] = {"hybrid", "base", NULL};
+static const char *const schedules[] = {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", NULL};
+static const char *const grad_syncs[] = {"ddp", "flat", "master", NULL};
 static const char *const transports[] = {"auto", "shm", "mpi", NULL};
 static const char *const pins[] = {"auto", "none", NULL};
 static const char *const log_formats[] = {"text", "jsonl", NULL};
@@ -24,7 +27,11 @@ static const char *const log_formats[] = {"text", "jsonl", NULL};
 static const struct option options[] = {
 	{"dp", .group = "Grid", .type = OPTION_INT, AT(dp), .initial = "1", .zero = "auto",
 	 .meta = "N", .min = 1, .max = 4096,
-	 .help = "data-parallel replicas; auto: what there are ranks or cores for"},
+	 .help = "data-parallel replicas; auto (for one of the three): what the others leave of the ranks or cores"},
+	{"pp", .group = "Grid", .type = OPTION_INT, AT(pp), .initial = "1", .zero = "auto",
+	 .meta = "N", .min = 1, .max = 4096, .help = "pipeline stages"},
+	{"mp", "tp", .group = "Grid", .type = OPTION_INT, AT(mp), .initial = "1", .zero = "auto",
+	 .meta = "N", .min = 1, .max = 4096, .help = "ways to split each layer (tensor parallel)"},
 	{"transport", .group = "Grid", CHOICE(transport, transports), .initial = "auto",
 	 .help = "auto: mpi in what mpirun or srun has started, otherwise shared memory"},
 	{"nproc-per-node", .group = "Grid", .type = OPTION_INT, AT(nproc_per_node),
@@ -50,6 +57,23 @@ static const struct option options[] = {
 	{"micro-batch-size", .group = "Batch", .type = OPTION_INT, AT(micro_batch_size),
 	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = ROWS_LIMIT,
 	 .help = "samples per micro-batch; batch = dp * M * S, give any two"},
+
+	{"schedule", .group = "Pipeline", CHOICE(schedule, schedules), .initial = "1f1b",
+	 .help = "order of the micro-batches in the stages; 'kolm schedule' draws them"},
+	{"chunks", .group = "Pipeline", .type = OPTION_INT, AT(chunks), .initial = "auto",
+	 .zero = "auto", .meta = "V", .min = 1, .max = 64,
+	 .help = "interleaved: parts of the model per stage; auto: 2"},
+	{"layers-per-stage", .group = "Pipeline", .type = OPTION_STRING, TEXT_AT(layers_per_stage),
+	 .initial = "", .meta = "A,B,...", .help = "instead of a balanced cut"},
+	{"engine", .group = "Pipeline", CHOICE(engine, engines), .initial = "hybrid",
+	 .help = "base: the naive engine, one micro-batch at a time, nothing overlaps"},
+
+	{"grad-sync", .group = "Gradients", CHOICE(grad_sync, grad_syncs), .initial = "ddp",
+	 .help = "ddp: buckets summed during the backward pass; flat: all after it; master: DataParallel"},
+	{"bucket-mb", .group = "Gradients", .type = OPTION_FLOAT, AT(bucket_mb), .initial = "25",
+	 .meta = "X", .min = 0.001, .max = 1e6, .help = "size of a bucket of ddp, in MiB"},
+	{"zero", .group = "Gradients", .type = OPTION_INT, AT(zero), .initial = "0", .meta = "0|1",
+	 .min = 0, .max = 1, .help = "1: optimizer state sharded over the replicas"},
 
 	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizers), .initial = "sgd",
 	 .help = "as PyTorch defines them"},
@@ -122,6 +146,8 @@ static const char *const examples[] = {
 	"kolm train --optimizer adamw --dim 256 --steps 200",
 	"kolm train --batch 256 --micro-batches 8         # accumulate 8 micro-batches of 32",
 	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
+	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
+	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
 	"kolm train --dp 4 --inject rank=3,step=12,kill   # see what a crash looks like",
 	"mpirun -n 4 kolm train --dp 4                    # over MPI, on one machine or several",
 	"kolm train --config runs/old/config.json --lr 0.01",
@@ -232,6 +258,11 @@ static enum status validate(struct config *c, struct error *err)
 		FAIL(err, ERR_USAGE, "--dump-check with --steps %d: at most %d steps are kept",
 		     c->steps, CHECK_STEPS_MAX);
 		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
+	}
+	if (c->chunks > 1 && c->schedule != 3) {
+		FAIL(err, ERR_USAGE, "--chunks %d is for --schedule interleaved only",
+		     c->chunks);
+		return HINT(err, "add --schedule interleaved, or leave --chunks out");
 	}
 	if (c->quiet && c->verbose) {
 		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");

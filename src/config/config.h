@@ -13,11 +13,12 @@ enum { CHECK_STEPS_MAX = 20 }; /* --dump-check writes every batch to disk */
 
 enum config_pin { PIN_AUTO, PIN_NONE };
 enum config_transport { TRANSPORT_AUTO, TRANSPORT_SHM, TRANSPORT_MPI };
+enum config_engine { ENGINE_HYBRID, ENGINE_BASE };
 enum config_log_format { LOG_TEXT, LOG_JSONL };
 
 struct config {
 	/* the grid; 0: auto */
-	int dp;
+	int dp, pp, mp;
 	int nproc_per_node;
 	int transport; /* enum config_transport */
 	/* the model */
@@ -27,6 +28,14 @@ struct config {
 	int loss;	/* enum data_task */
 	/* the batch: batch = dp * micro_batches * micro_batch_size */
 	int batch, micro_batches, micro_batch_size;
+	/* how it is run */
+	int engine;   /* enum config_engine */
+	int schedule; /* enum schedule_kind */
+	int chunks;
+	char layers_per_stage[1024];
+	int grad_sync; /* enum grad_sync */
+	double bucket_mb;
+	int zero;
 	/* the optimizer */
 	int optimizer; /* enum optimizer */
 	double lr, momentum, beta1, beta2, eps, weight_decay, clip_grad;

@@ -1,5 +1,6 @@
 /* dump.c - see dump.h */
 #include "engine/dump.h"
+#include "engine/weights.h"
 #include "base/json.h"
 #include "base/safetensors.h"
 #include "base/util.h"
@@ -8,48 +9,47 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static enum status write_layer(struct dump *d, struct engine *e, const struct layer *l,
-			       struct file *f, struct error *err)
+static enum status write_values(void *arg, const float *values, size_t count, struct error *err)
 {
-	enum status st;
-
-	for (int o = 0; o < l->out; o++) {
-		device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1,
-				   d->row);
-		TRY(file_write(f, d->row, (size_t)l->in * sizeof(float), err));
-	}
-	TRY(file_write(f, e->stack.param + l->bias, (size_t)l->out * sizeof(float), err));
-out:
-	return st;
+	return file_write(arg, values, count * sizeof(float), err);
 }
 
-static enum status write_weights(struct dump *d, struct engine *e, const char *name,
-				 struct error *err)
+static void describe_weights(const struct model_shape *shape, struct safetensors_entry *entries)
 {
-	enum status st;
-	int depth = e->stack.shape.depth;
-	struct safetensors_entry *entries = calloc(2 * (size_t)depth, sizeof(*entries));
-	struct file f = {.fd = -1};
-	char path[PATH_MAX];
-
-	if (!entries)
-		return FAIL(err, ERR_MEMORY, "no memory to describe %d layers", depth);
-	for (int i = 0; i < depth; i++) {
-		const struct layer *l = &e->stack.layers[i];
+	for (int i = 0; i < shape->depth; i++) {
 		struct safetensors_entry *w = &entries[2 * i], *b = w + 1;
 
 		*w = (struct safetensors_entry){
-			.dtype = DTYPE_F32, .dims = 2, .shape = {l->out, l->in}};
+			.dtype = DTYPE_F32,
+			.dims = 2,
+			.shape = {shape_out(shape, i), shape_in(shape, i)}};
 		*b = (struct safetensors_entry){
-			.dtype = DTYPE_F32, .dims = 1, .shape = {l->out}};
+			.dtype = DTYPE_F32, .dims = 1, .shape = {shape_out(shape, i)}};
 		snprintf(w->name, sizeof(w->name), "layers.%d.weight", i);
 		snprintf(b->name, sizeof(b->name), "layers.%d.bias", i);
 	}
-	TRY(file_path(path, d->folder, name, err));
-	TRY(safetensors_begin(&f, path, entries, 2 * (size_t)depth, err));
-	for (int i = 0; i < depth; i++)
-		TRY(write_layer(d, e, &e->stack.layers[i], &f, err));
-	TRY(file_commit(&f, err));
+}
+
+enum status dump_weights(struct engine *e, const char *folder, const char *name,
+			 struct error *err)
+{
+	enum status st;
+	const struct model_shape *shape = &e->options.shape;
+	size_t n = 2 * (size_t)shape->depth;
+	struct safetensors_entry *entries = calloc(n, sizeof(*entries));
+	struct file f = {.fd = -1};
+	bool writes = !e->rank || e->rank->number == 0;
+	char path[PATH_MAX];
+
+	if (!entries)
+		return FAIL(err, ERR_MEMORY, "no memory to describe %d layers", shape->depth);
+	describe_weights(shape, entries);
+	TRY(file_path(path, folder, name, err));
+	if (writes)
+		TRY(safetensors_begin(&f, path, entries, n, err));
+	TRY(weights_gather(e, write_values, &f, err));
+	if (writes)
+		TRY(file_commit(&f, err));
 out:
 	file_abort(&f);
 	free(entries);
@@ -103,16 +103,15 @@ out:
 
 static enum status allocate(struct dump *d, const struct engine *e, struct error *err)
 {
-	const struct stack_shape *shape = &e->options.shape;
+	const struct model_shape *shape = &e->options.shape;
 	size_t rows = (size_t)d->rows;
 
-	d->row = malloc((size_t)imax(shape->in, shape->dim) * sizeof(float));
 	d->chunk.x = (struct view){malloc(rows * (size_t)shape->in * sizeof(float)),
 				   (size_t)shape->in};
 	d->chunk.target = (struct view){malloc(rows * (size_t)shape->out * sizeof(float)),
 					(size_t)shape->out};
 	d->chunk.labels = malloc(rows * sizeof(*d->chunk.labels));
-	if (!d->row || !d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
+	if (!d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
 		return FAIL(err, ERR_MEMORY, "no memory for %d samples", d->rows);
 	return OK;
 }
@@ -123,13 +122,16 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 	enum status st;
 
 	*d = (struct dump){.folder = folder,
+			   .writes = !e->rank || e->rank->number == 0,
 			   .batches = {.fd = -1},
 			   .batch = batch,
 			   .rows = e->options.shape.rows};
 	TRY(allocate(d, e, err));
-	TRY(remove_old(folder, err));
-	TRY(write_weights(d, e, "initial.safetensors", err));
-	TRY(begin_batches(d, e, steps, err));
+	if (d->writes)
+		TRY(remove_old(folder, err));
+	TRY(dump_weights(e, folder, "initial.safetensors", err));
+	if (d->writes)
+		TRY(begin_batches(d, e, steps, err));
 out:
 	if (st != OK)
 		dump_abort(d);
@@ -139,7 +141,7 @@ out:
 static enum status write_chunk(struct dump *d, const struct engine *e, int rows, bool inputs,
 			       struct error *err)
 {
-	const struct stack_shape *shape = &e->options.shape;
+	const struct model_shape *shape = &e->options.shape;
 
 	if (inputs)
 		return file_write(&d->batches, d->chunk.x.data,
@@ -157,7 +159,7 @@ enum status dump_batch(struct dump *d, const struct engine *e, struct data *data
 {
 	enum status st = OK;
 
-	for (int pass = 0; pass < 2; pass++)
+	for (int pass = 0; pass < 2 && d->writes; pass++)
 		for (int first = 0; first < d->batch; first += d->rows) {
 			int rows = imin(d->rows, d->batch - first);
 
@@ -199,9 +201,11 @@ enum status dump_end(struct dump *d, struct engine *e, const struct option_value
 {
 	enum status st;
 
-	TRY(file_commit(&d->batches, err));
-	TRY(write_weights(d, e, "final.safetensors", err));
-	TRY(write_check(d, e, options, losses, steps, err));
+	if (d->writes)
+		TRY(file_commit(&d->batches, err));
+	TRY(dump_weights(e, d->folder, "final.safetensors", err));
+	if (d->writes)
+		TRY(write_check(d, e, options, losses, steps, err));
 out:
 	dump_abort(d);
 	return st;
@@ -212,7 +216,6 @@ void dump_abort(struct dump *d)
 	if (!d->folder)
 		return;
 	file_abort(&d->batches);
-	free(d->row);
 	free(d->chunk.x.data);
 	free(d->chunk.target.data);
 	free(d->chunk.labels);

@@ -1,6 +1,7 @@
 /*
  * dump.h - what anyone needs to recompute a run elsewhere: initial and final weights,
- * every batch, and check.json with the options and the losses.
+ * every batch, and check.json with the options and the losses. Every rank calls these
+ * functions; rank 0 writes.
  */
 #ifndef KOLM_ENGINE_DUMP_H
 #define KOLM_ENGINE_DUMP_H
@@ -11,11 +12,15 @@
 
 struct dump {
 	const char *folder; /* borrowed */
+	bool writes;	    /* is rank 0 */
 	struct file batches;
-	float *row;	    /* one row of anything */
 	struct batch chunk; /* some rows of a batch */
 	int batch, rows;    /* samples of the global batch, and of a chunk */
 };
+
+/* The weights of all ranks as one safetensors file. */
+enum status dump_weights(struct engine *e, const char *folder, const char *name,
+			 struct error *err);
 
 /* Write initial.safetensors and begin batches.safetensors in a folder that exists. */
 enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int batch,

@@ -1,42 +1,127 @@
-/* engine.c - see engine.h */
+/* engine.c - making an engine, its step, its evaluation; see engine.h */
 #include "engine/engine.h"
 #include "base/util.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* What a rank adds to what all know of a step. Whole numbers of floats: it travels so. */
-struct report {
-	double loss, stop, spare[2];
-};
-
-static int replicas_of(const struct engine *e)
-{
-	return e->options.rank ? e->options.rank->ranks : 1;
-}
-
 int engine_batch_rows(const struct engine *e)
 {
 	return e->options.micro_batches * e->options.shape.rows;
 }
 
-/* Inputs, then targets or labels, in one piece. */
-static enum status allocate_batch(struct engine *e, struct error *err)
+bool engine_needs_batch(const struct engine *e)
 {
-	const struct stack_shape *shape = &e->options.shape;
-	size_t rows = (size_t)engine_batch_rows(e);
+	return e->model.chunks[0].begins || e->model.chunks[e->model.n_chunks - 1].ends;
+}
+
+/* Inputs, then targets or labels, in one piece. */
+static enum status allocate_batch(struct engine *e, struct batch *b, size_t rows,
+				  struct error *err)
+{
+	const struct model_shape *shape = &e->options.shape;
 	size_t x = (size_t)round_up(shape->in, LINE_FLOATS);
 	size_t y = e->options.labelled ? 0 : (size_t)round_up(shape->out, LINE_FLOATS);
 	size_t labels = e->options.labelled ? rows : 0;
+	void *memory;
 	enum status st;
 
-	TRY(device_alloc(e->dev, MEMORY_ACTIVATIONS, (rows * (x + y) + labels) * sizeof(float),
-			 "the batch", &e->batch_memory, err));
-	e->batch.x = (struct view){e->batch_memory, x};
+	TRY(device_alloc_shared(e->dev, MEMORY_ACTIVATIONS,
+				(rows * (x + y) + labels) * sizeof(float), "the batch", &memory,
+				err));
+	b->x = (struct view){memory, x};
 	if (e->options.labelled)
-		e->batch.labels = (int32_t *)(e->batch.x.data + rows * x);
+		b->labels = (int32_t *)(b->x.data + rows * x);
 	else
-		e->batch.target = (struct view){e->batch.x.data + rows * x, y};
+		b->target = (struct view){b->x.data + rows * x, y};
+out:
+	return st;
+}
+
+/* What the master holds for all replicas, on top of its own part. */
+static enum status allocate_master(struct engine *e, struct error *err)
+{
+	size_t rows = (size_t)e->options.shape.rows * (size_t)e->grid.dp;
+	size_t stride = (size_t)round_up(e->options.shape.out, LINE_FLOATS);
+	enum status st;
+
+	TRY(allocate_batch(e, &e->all, rows * (size_t)e->options.micro_batches, err));
+	TRY(device_alloc_shared(e->dev, MEMORY_ACTIVATIONS, 2 * rows * stride * sizeof(float),
+				"the outputs of all replicas", (void **)&e->outputs.data, err));
+	e->outputs.stride = e->gradients.stride = stride;
+	e->gradients.data = e->outputs.data + rows * stride;
+out:
+	return st;
+}
+
+/* The groups that this rank talks to. Every rank makes the same calls. */
+static enum status open_groups(struct engine *e, struct error *err)
+{
+	enum status st = OK;
+	int *ranks;
+
+	if (!e->rank)
+		return OK;
+	ranks = calloc((size_t)grid_size(&e->grid), sizeof(int));
+	if (!ranks)
+		return FAIL(err, ERR_MEMORY, "no memory for the groups of %d ranks",
+			    grid_size(&e->grid));
+	if (e->grid.dp > 1)
+		TRY(comm_create(&e->replicas, e->rank->world, ranks,
+				grid_group(&e->grid, e->rank->number, GRID_DP, ranks), err));
+	if (e->grid.mp > 1)
+		TRY(comm_create(&e->slices, e->rank->world, ranks,
+				grid_group(&e->grid, e->rank->number, GRID_MP, ranks), err));
+out:
+	free(ranks);
+	return st;
+}
+
+/* One rank on its own: all layers, one micro-batch after the other. */
+static enum status plan_alone(struct engine *e, struct error *err)
+{
+	enum status st;
+
+	e->grid = (struct grid){1, 1, 1};
+	TRY(partition_init(&e->own_partition, &e->options.shape, 1, 1, "", err));
+	TRY(schedule_init(&e->own_schedule, SCHEDULE_1F1B, 1, e->options.micro_batches, 1,
+			  err));
+	e->options.partition = &e->own_partition;
+	e->options.schedule = &e->own_schedule;
+out:
+	return st;
+}
+
+static enum status build(struct engine *e, struct error *err)
+{
+	const struct engine_options *o = &e->options;
+	struct model_place place;
+	struct sync_options sync = {.kind = o->grad_sync,
+				    .bucket_bytes = o->bucket_bytes,
+				    .zero = o->zero,
+				    .overlap = !o->base};
+	enum status st;
+
+	e->order = &o->schedule->orders[e->at.pp];
+	TRY(open_groups(e, err));
+	place = (struct model_place){.stage = e->at.pp,
+				     .mp = e->grid.mp,
+				     .shard = e->at.mp,
+				     .sums = e->slices,
+				     .share_params = (o->zero || o->grad_sync == SYNC_MASTER) &&
+						     e->grid.dp > 1};
+	TRY(model_init(&e->model, e->dev, &o->shape, o->partition, &place, o->seed, err));
+	TRY(sync_init(&e->sync, &e->model, e->replicas, &sync, err));
+	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), err));
+	TRY(buffers_init(&e->buffers, &e->model, e->order, err));
+	TRY(transfers_create(e, err));
+	if (engine_needs_batch(e))
+		TRY(allocate_batch(e, &e->batch, (size_t)engine_batch_rows(e), err));
+	if (o->grad_sync == SYNC_MASTER && e->at.dp == 0)
+		TRY(allocate_master(e, err));
+	TRY(device_alloc_shared(e->dev, MEMORY_COMM,
+				(size_t)grid_size(&e->grid) * sizeof(*e->reports),
+				"the reports", (void **)&e->reports, err));
 out:
 	return st;
 }
@@ -44,18 +129,21 @@ out:
 enum status engine_create(struct engine **out, struct device *dev,
 			  const struct engine_options *options, struct error *err)
 {
-	enum status st;
+	enum status st = OK;
 	struct engine *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return FAIL(err, ERR_MEMORY, "no memory for the engine");
 	e->dev = dev;
 	e->options = *options;
-	TRY(stack_init(&e->stack, dev, &options->shape, options->seed, err));
-	TRY(optim_init(&e->optim, dev, &options->optimizer, options->clip, e->stack.size, err));
-	TRY(allocate_batch(e, err));
-	TRY(device_alloc_shared(dev, MEMORY_COMM, (size_t)replicas_of(e) * sizeof(*e->reports),
-				"the reports", (void **)&e->reports, err));
+	e->rank = options->rank;
+	if (!e->rank) {
+		TRY(plan_alone(e, err));
+	} else {
+		e->grid = *options->grid;
+		e->at = grid_coords(&e->grid, e->rank->number);
+	}
+	TRY(build(e, err));
 	*out = e;
 	e = NULL; /* the caller's now */
 out:
@@ -68,73 +156,94 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	device_free(e->dev, e->reports);
-	device_free(e->dev, e->batch_memory);
+	device_free(e->dev, e->outputs.data);
+	device_free(e->dev, e->all.x.data);
+	device_free(e->dev, e->batch.x.data);
+	transfers_free(e);
+	buffers_release(&e->buffers);
 	optim_release(&e->optim);
-	stack_release(&e->stack);
+	sync_release(&e->sync);
+	model_release(&e->model);
+	comm_free(e->slices);
+	comm_free(e->replicas);
+	schedule_release(&e->own_schedule);
+	partition_release(&e->own_partition);
 	free(e);
 }
 
-static struct view rows_from(struct view v, int row)
-{
-	if (v.data)
-		v.data += (size_t)row * v.stride;
-	return v;
-}
-
-/*
- * Loss of rows samples from row on, already divided by what the mean runs over, so
- * that micro-batches simply add up. Leaves the gradient for stack_backward.
- */
-static double loss_of(struct engine *e, int row, int rows, double divisor)
-{
-	int out = e->options.shape.out;
-	struct view y = stack_forward(&e->stack, rows_from(e->batch.x, row), rows);
-	struct view dy = stack_output_gradient(&e->stack);
-
-	if (e->options.labelled)
-		return device_cross_entropy(e->dev, y, e->batch.labels + row, dy, rows, out,
-					    (float)(1 / divisor)) /
-		       divisor;
-	divisor *= out;
-	return device_mse(e->dev, y, rows_from(e->batch.target, row), dy, rows, out,
-			  (float)(1 / divisor)) /
-	       divisor;
-}
-
-/* Say where we are, and have the trouble that is planned for here. */
-static void reach(const struct engine *e, int step, enum inject_at at, int micro_batch)
+void engine_reach(const struct engine *e, enum inject_at at, int micro_batch)
 {
 	static const char *const names[AT_COUNT] = {"", " forward", " backward", " optimizer"};
-	struct rank *rank = e->options.rank;
 
-	if (rank && (at == AT_FORWARD || at == AT_BACKWARD))
-		rank_at(rank, "step %d%s %d", step, names[at], micro_batch);
-	else if (rank)
-		rank_at(rank, "step %d%s", step, names[at]);
+	if (e->rank && (at == AT_FORWARD || at == AT_BACKWARD))
+		rank_at(e->rank, "step %d%s %d", e->step, names[at], micro_batch);
+	else if (e->rank)
+		rank_at(e->rank, "step %d%s", e->step, names[at]);
 	if (e->options.inject)
-		inject_do(e->options.inject, rank ? rank->number : 0, step, at);
+		inject_do(e->options.inject, e->rank ? e->rank->number : 0, e->step, at);
 }
 
-/* Everybody learns what everybody knows, and adds it up in the same order. */
-static enum status exchange_reports(struct engine *e, double loss, struct step_result *result,
-				    struct error *err)
+enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
+			    struct error *err)
 {
-	struct rank *rank = e->options.rank;
 	size_t floats = sizeof(struct report) / sizeof(float);
 	enum status st = OK;
 
-	if (!rank) {
-		result->loss = loss;
+	*sum = own;
+	if (!e->rank)
 		return OK;
+	e->reports[e->rank->number] = own;
+	TRY(comm_run(e->rank->world, COMM_ALLGATHER, e->reports,
+		     (size_t)e->rank->ranks * floats, DTYPE_F32, 0, err));
+	*sum = (struct report){0};
+	for (int i = 0; i < e->rank->ranks; i++) {
+		sum->loss += e->reports[i].loss;
+		sum->squares += e->reports[i].squares;
+		sum->correct += e->reports[i].correct;
+		sum->stop = fmax(sum->stop, e->reports[i].stop);
 	}
-	e->reports[rank->number] = (struct report){.loss = loss, .stop = rank_stop(rank)};
-	TRY(comm_run(rank->world, COMM_ALLGATHER, e->reports, (size_t)rank->ranks * floats,
-		     DTYPE_F32, 0, err));
-	for (int i = 0; i < rank->ranks; i++) {
-		result->loss += e->reports[i].loss;
-		if (e->reports[i].stop > 0)
-			result->stop = (int)e->reports[i].stop;
+out:
+	return st;
+}
+
+/* What only one of several ranks that know it may add. */
+static struct report report_of(const struct engine *e, double loss, double squares)
+{
+	bool counts = e->sync.zero || e->at.dp == 0;
+
+	return (struct report){.loss = e->at.mp == 0 ? loss : 0,
+			       .squares = counts ? squares : 0,
+			       .stop = e->rank ? rank_stop(e->rank) : 0};
+}
+
+/* Clip and update. Clipping needs the norm over the whole grid first; otherwise the update
+   itself sums the squares: one pass less. */
+static enum status update(struct engine *e, double loss, struct step_result *result,
+			  struct error *err)
+{
+	bool clip = e->options.clip > 0, master = e->options.grad_sync == SYNC_MASTER;
+	bool idle = master && e->at.dp > 0; /* the first replica does it for all */
+	struct report sum;
+	double squares = 0;
+	enum status st;
+
+	if (clip) {
+		TRY(engine_exchange(e, report_of(e, loss, idle ? 0 : sync_squares(&e->sync)),
+				    &sum, err));
+		optim_begin(&e->optim, optim_clip_scale(sqrt(sum.squares), e->options.clip));
+		if (!idle)
+			sync_update(&e->sync, &e->optim);
+	} else {
+		optim_begin(&e->optim, 1);
+		if (!idle)
+			squares = sync_update(&e->sync, &e->optim);
 	}
+	TRY(sync_share(&e->sync, err));
+	if (!clip)
+		TRY(engine_exchange(e, report_of(e, loss, squares), &sum, err));
+	result->loss = sum.loss;
+	result->grad_norm = sqrt(sum.squares);
+	result->stop = (int)sum.stop;
 out:
 	return st;
 }
@@ -142,32 +251,28 @@ out:
 enum status engine_step(struct engine *e, int step, struct step_result *result,
 			struct error *err)
 {
-	int rows = e->options.shape.rows;
 	double loss = 0;
-	enum status st = OK;
+	enum status st;
 
 	*result = (struct step_result){0};
-	reach(e, step, AT_STEP, 0);
-	for (int m = 0; m < e->options.micro_batches; m++) {
-		reach(e, step, AT_FORWARD, m);
-		loss += loss_of(e, m * rows, rows,
-				(double)engine_batch_rows(e) * replicas_of(e));
-		reach(e, step, AT_BACKWARD, m);
-		stack_backward(&e->stack, rows, m > 0);
+	e->step = step;
+	engine_reach(e, AT_STEP, 0);
+	if (e->options.grad_sync == SYNC_MASTER && e->grid.dp > 1) {
+		TRY(engine_step_master(e, &loss, err));
+	} else {
+		sync_begin(&e->sync);
+		TRY(engine_execute(e, &loss, err));
+		TRY(sync_finish(&e->sync, err));
 	}
-	if (replicas_of(e) > 1)
-		TRY(comm_run(e->options.rank->world, COMM_ALLREDUCE, e->stack.grad,
-			     e->stack.size, DTYPE_F32, 0, err));
-	reach(e, step, AT_OPTIMIZER, 0);
-	result->grad_norm = optim_step(&e->optim, e->stack.param, e->stack.grad);
-	TRY(exchange_reports(e, loss, result, err));
+	engine_reach(e, AT_OPTIMIZER, 0);
+	TRY(update(e, loss, result, err));
+	e->traffic.collective_bytes = e->sync.bytes;
 out:
 	return st;
 }
 
-static int correct_rows(const struct engine *e, int rows)
+static int correct_rows(const struct engine *e, struct view y, int rows)
 {
-	struct view y = e->stack.input[e->stack.shape.depth];
 	int correct = 0;
 
 	for (int r = 0; r < rows; r++) {
@@ -182,20 +287,72 @@ static int correct_rows(const struct engine *e, int rows)
 	return correct;
 }
 
-struct evaluation engine_evaluate(struct engine *e, const struct data *d)
+static void no_hook(void *arg, int layer)
 {
-	struct evaluation result = {.samples = d->held_out, .accuracy = NAN};
-	int64_t correct = 0;
+	(void)arg;
+	(void)layer;
+}
 
-	for (int64_t i = 0; i < d->held_out; i += e->options.shape.rows) {
+/* One part of the stack for some samples: from the part before, to the part behind. */
+static enum status evaluate_part(struct engine *e, int part, int rows, double divisor,
+				 struct report *sum, struct error *err)
+{
+	int k = part / e->grid.pp, parts = e->grid.pp * e->model.n_chunks;
+	const struct chunk *c = &e->model.chunks[k];
+	struct chunk_buffers *b = &e->buffers.chunks[k];
+	struct slot *s = &b->slot[0];
+	struct coords at = e->at;
+	struct comm_request r;
+	enum status st = OK;
+
+	if (part % e->grid.pp != e->at.pp)
+		return OK;
+	s->input[0] = c->begins ? e->batch.x : b->input[0];
+	if (part > 0) {
+		at.pp = (part - 1) % e->grid.pp;
+		comm_irecv(e->rank->world, grid_rank(&e->grid, at), 0, s->input[0].data,
+			   (size_t)rows * s->input[0].stride * sizeof(float), &r);
+		TRY(comm_wait(&r, err));
+	}
+	TRY(chunk_forward(&e->model, c, s, rows, no_hook, NULL, err));
+	if (part < parts - 1) {
+		at.pp = (part + 1) % e->grid.pp;
+		comm_isend(e->rank->world, grid_rank(&e->grid, at), 0, s->input[c->count].data,
+			   (size_t)rows * s->input[c->count].stride * sizeof(float), &r);
+		TRY(comm_wait(&r, err));
+		return OK;
+	}
+	if (e->at.mp > 0)
+		return OK;
+	sum->loss += engine_loss(e, s, &b->flow[0], 0, rows, divisor);
+	if (e->options.labelled)
+		sum->correct += correct_rows(e, s->full, rows);
+out:
+	return st;
+}
+
+/* The first replica does it, part after part. */
+enum status engine_evaluate(struct engine *e, const struct data *d, struct evaluation *out,
+			    struct error *err)
+{
+	struct report own = {0}, sum;
+	enum status st = OK;
+
+	*out = (struct evaluation){.samples = d->held_out, .accuracy = NAN};
+	for (int64_t i = 0; i < d->held_out && e->at.dp == 0; i += e->options.shape.rows) {
 		int rows = (int)min64(e->options.shape.rows, d->held_out - i);
 
-		data_held_out(d, i, rows, &e->batch);
-		result.loss += loss_of(e, 0, rows, (double)d->held_out);
-		if (e->options.labelled)
-			correct += correct_rows(e, rows);
+		if (e->rank)
+			rank_at(e->rank, "evaluation of sample %lld", (long long)i);
+		if (engine_needs_batch(e))
+			data_held_out(d, i, rows, &e->batch);
+		for (int part = 0; part < e->grid.pp * e->model.n_chunks; part++)
+			TRY(evaluate_part(e, part, rows, (double)d->held_out, &own, err));
 	}
+	TRY(engine_exchange(e, own, &sum, err));
+	out->loss = sum.loss;
 	if (e->options.labelled)
-		result.accuracy = (double)correct / (double)d->held_out;
-	return result;
+		out->accuracy = sum.correct / (double)d->held_out;
+out:
+	return st;
 }

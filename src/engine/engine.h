@@ -1,37 +1,75 @@
 /*
- * engine.h - the training step: micro-batches forward and backward with accumulation, the
- * sum of the gradients over the replicas, then clipping and the optimizer. All memory is
- * planned and allocated by engine_create; a step allocates nothing.
+ * engine.h - the training step of a rank: its micro-batches through its layers in the
+ * order of the schedule, gradients summed over the replicas, then clipping and the
+ * optimizer. All memory is planned and allocated by engine_create; a step allocates
+ * nothing.
  */
 #ifndef KOLM_ENGINE_ENGINE_H
 #define KOLM_ENGINE_ENGINE_H
 
 #include "data/data.h"
 #include "device/device.h"
+#include "engine/buffers.h"
 #include "engine/inject.h"
+#include "engine/sync.h"
+#include "grid/grid.h"
 #include "launch/launch.h"
-#include "model/stack.h"
+#include "model/model.h"
 #include "optim/optim.h"
+#include "schedule/schedule.h"
 
 struct engine_options {
-	struct stack_shape shape; /* shape.rows is the size of a micro-batch */
-	int micro_batches;	  /* per step */
+	struct model_shape shape; /* shape.rows is the size of a micro-batch */
+	int micro_batches;	  /* per step and replica */
 	bool labelled;		  /* cross-entropy, otherwise mean squared error */
 	struct update optimizer;  /* hyper-parameters */
 	double clip;
 	uint64_t seed;
-	struct rank *rank;		  /* one replica of several, or NULL: the only one */
+	enum grad_sync grad_sync;
+	size_t bucket_bytes;
+	bool zero; /* optimizer state sharded over the replicas */
+	bool base; /* the naive engine: nothing overlaps */
+	/* Borrowed; with rank NULL there is one rank, and grid, partition and schedule are
+	   made for it. */
+	struct rank *rank;
+	const struct grid *grid;
+	const struct partition *partition;
+	const struct schedule *schedule;
 	const struct inject_plan *inject; /* or NULL */
 };
+
+/* What a rank has sent, per kind. */
+struct traffic_count {
+	int64_t messages, bytes; /* point to point, all steps */
+	int64_t forward_messages, forward_bytes;
+	int64_t collective_bytes; /* that it brought to collectives of gradients and layers */
+};
+
+struct transfers; /* see execute.c */
 
 struct engine {
 	struct device *dev; /* borrowed */
 	struct engine_options options;
-	struct stack stack;
+	struct rank *rank; /* or NULL */
+	struct grid grid;
+	struct coords at;
+	struct partition own_partition; /* where none was given */
+	struct schedule own_schedule;
+	const struct order *order;	/* of our stage */
+	struct comm *replicas, *slices; /* dp and mp groups, or NULL */
+	struct model model;
+	struct buffers buffers;
 	struct optim optim;
+	struct sync sync;
 	struct batch batch; /* (micro_batches * shape.rows) samples; the caller fills it */
-	void *batch_memory;
+	/* Of the master of grad_sync master: the batch, the outputs of a micro-batch and their
+	   gradients, of all replicas. */
+	struct batch all;
+	struct view outputs, gradients;
 	struct report *reports; /* (ranks) what each rank knows of a step */
+	struct transfers *transfers;
+	struct traffic_count traffic;
+	int step; /* the one under way */
 };
 
 struct step_result {
@@ -51,12 +89,40 @@ void engine_free(struct engine *e);
 
 /* Samples of a step, of this replica. */
 int engine_batch_rows(const struct engine *e);
+/* Does this rank need the step's samples: does it begin or end the pipeline? */
+bool engine_needs_batch(const struct engine *e);
 
 /* One optimizer step on engine->batch, together with the other ranks. */
 enum status engine_step(struct engine *e, int step, struct step_result *result,
 			struct error *err);
 
-/* Loss and accuracy on the held-out samples. Overwrites engine->batch. */
-struct evaluation engine_evaluate(struct engine *e, const struct data *d);
+/* Loss and accuracy on the held-out samples, by all ranks together, the same on all.
+   Overwrites engine->batch. */
+enum status engine_evaluate(struct engine *e, const struct data *d, struct evaluation *out,
+			    struct error *err);
+
+/* ---- within the engine ---- */
+
+/* What a rank adds to what all know of a step. Whole numbers of floats: it travels so. */
+struct report {
+	double loss, squares, correct, stop;
+};
+
+/* Everybody's reports added up, in the same order on all ranks. */
+enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
+			    struct error *err);
+/* Say where we are, and have the trouble that is planned for here. */
+void engine_reach(const struct engine *e, enum inject_at at, int micro_batch);
+
+/* execute.c: all actions of a step but the last; *loss is our part of it. */
+enum status transfers_create(struct engine *e, struct error *err);
+void transfers_free(struct engine *e);
+enum status engine_execute(struct engine *e, double *loss, struct error *err);
+/* Loss of a micro-batch whose output is in s, and its gradient in f. */
+double engine_loss(struct engine *e, struct slot *s, struct flow *f, int row, int rows,
+		   double divisor);
+
+/* master.c: the step of DataParallel; *loss and the sum are rank 0's. */
+enum status engine_step_master(struct engine *e, double *loss, struct error *err);
 
 #endif

@@ -4,11 +4,11 @@
 #include <math.h>
 
 enum status optim_init(struct optim *o, struct device *dev, const struct update *hyper,
-		       double clip, size_t size, struct error *err)
+		       size_t size, struct error *err)
 {
 	enum status st = OK;
 
-	*o = (struct optim){.dev = dev, .update = *hyper, .clip = clip, .size = size};
+	*o = (struct optim){.dev = dev, .update = *hyper};
 	o->update.m = o->update.v = NULL;
 	if (hyper->kind != OPT_SGD)
 		TRY(device_alloc(dev, MEMORY_OPTIMIZER, size * sizeof(float),
@@ -33,25 +33,29 @@ void optim_release(struct optim *o)
 	*o = (struct optim){0};
 }
 
-double optim_step(struct optim *o, float *param, const float *grad)
+void optim_begin(struct optim *o, double scale)
 {
-	struct update u = o->update;
-	double norm, squares;
+	struct update *u = &o->update;
 
 	o->steps++;
+	u->grad_scale = (float)scale;
+	u->correction1 = (float)(1 - pow(u->beta1, (double)o->steps));
+	u->correction2 = (float)(1 - pow(u->beta2, (double)o->steps));
+}
+
+double optim_apply(struct optim *o, float *param, const float *grad, size_t at, size_t n)
+{
+	struct update u = o->update;
+
 	u.param = param;
 	u.grad = grad;
-	u.grad_scale = 1;
-	u.correction1 = (float)(1 - pow(u.beta1, (double)o->steps));
-	u.correction2 = (float)(1 - pow(u.beta2, (double)o->steps));
-	if (o->clip > 0) {
-		norm = sqrt(device_sum_squares(o->dev, grad, o->size));
-		/* Not fmin: a norm that is NaN must show in the parameters. */
-		u.grad_scale = norm + 1e-6 <= o->clip ? 1 : (float)(o->clip / (norm + 1e-6));
-		device_update(o->dev, &u, o->size);
-		return norm;
-	}
-	/* Without clipping the update itself sums the squares: one pass less. */
-	squares = device_update(o->dev, &u, o->size);
-	return sqrt(squares);
+	u.m = u.m ? u.m + at : NULL;
+	u.v = u.v ? u.v + at : NULL;
+	return device_update(o->dev, &u, n);
+}
+
+double optim_clip_scale(double norm, double clip)
+{
+	/* Not fmin: a norm that is NaN must show in the parameters. */
+	return clip <= 0 || norm + 1e-6 <= clip ? 1 : clip / (norm + 1e-6);
 }

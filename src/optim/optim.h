@@ -1,4 +1,4 @@
-/* optim.h - SGD, momentum and AdamW over flat arrays, with clipping, as PyTorch has them. */
+/* optim.h - SGD, momentum and AdamW over flat arrays, as PyTorch has them. */
 #ifndef KOLM_OPTIM_OPTIM_H
 #define KOLM_OPTIM_OPTIM_H
 
@@ -7,17 +7,21 @@
 struct optim {
 	struct device *dev;   /* borrowed */
 	struct update update; /* hyper-parameters, and where the state is */
-	double clip;	      /* largest norm of the gradient; 0: any */
-	size_t size;
-	int64_t steps; /* taken so far */
+	int64_t steps;	      /* taken so far */
 };
 
-/* hyper: kind and hyper-parameters; its pointers are ignored. */
+/* hyper: kind and hyper-parameters; its pointers are ignored. State for size elements. */
 enum status optim_init(struct optim *o, struct device *dev, const struct update *hyper,
-		       double clip, size_t size, struct error *err);
+		       size_t size, struct error *err);
 void optim_release(struct optim *o);
 
-/* Update param from grad; returns the norm of grad before clipping. */
-double optim_step(struct optim *o, float *param, const float *grad);
+/* Begin a step in which every gradient is multiplied by scale. */
+void optim_begin(struct optim *o, double scale);
+/* Update n parameters whose state begins at element at; returns the sum of squares of their
+   gradients as they were. */
+double optim_apply(struct optim *o, float *param, const float *grad, size_t at, size_t n);
+
+/* What gradients of that norm are multiplied by so that it does not exceed clip; 0: any. */
+double optim_clip_scale(double norm, double clip);
 
 #endif

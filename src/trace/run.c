@@ -135,7 +135,24 @@ double run_samples_per_s(const struct run_summary *s)
 
 double run_gflops(const struct run_summary *s)
 {
-	return run_samples_per_s(s) * stack_flops(&s->engine->options.shape) * 1e-9;
+	return run_samples_per_s(s) * shape_flops(&s->engine->options.shape) * 1e-9;
+}
+
+/* What one forward pass of a micro-batch moves between stages, over the whole grid. */
+static void put_transfers(struct json *j, const struct run_summary *s)
+{
+	int64_t messages = 0, bytes = 0;
+	int passes = s->metrics->count * s->config->micro_batches;
+
+	for (int i = 0; i < s->rank->ranks; i++)
+		if (grid_coords(s->grid, i).dp == 0) {
+			messages += s->ranks[i].traffic.forward_messages;
+			bytes += s->ranks[i].traffic.forward_bytes;
+		}
+	json_begin_object(j, "transfers_per_forward");
+	json_put_int(j, "messages", passes ? messages / passes : 0);
+	json_put_int(j, "bytes", passes ? bytes / passes : 0);
+	json_end_object(j);
 }
 
 static void put_machine(struct json *j, const struct run_summary *s)
@@ -154,6 +171,12 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	json_put_bool(j, "oversubscribed", threads * s->rank->locals > s->rank->host_cores);
 	json_put_string(j, "device", device_description(s->dev));
 	json_put_string(j, "precision", "fp32");
+	json_put_string(j, "schedule", schedule_name(s->engine->options.schedule->kind));
+	json_put_int(j, "chunks", s->engine->options.schedule->chunks);
+	json_put_string(j, "engine", s->engine->options.base ? "base" : "hybrid");
+	json_put_string(j, "grad_sync", grad_sync_names[s->engine->options.grad_sync]);
+	json_put_int(j, "zero", s->engine->options.zero);
+	put_transfers(j, s);
 }
 
 static void put_steps(struct json *j, const struct run_summary *s)
@@ -161,7 +184,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	struct statistics ms = metrics_step_ms(s->metrics);
 	int n = s->metrics->count;
 
-	json_put_int(j, "parameters", stack_parameters(&s->engine->options.shape));
+	json_put_int(j, "parameters", shape_parameters(&s->engine->options.shape));
 	json_put_int(j, "batch", s->config->batch);
 	json_put_int(j, "micro_batches", s->config->micro_batches);
 	json_put_int(j, "steps", n);
@@ -192,9 +215,11 @@ static void put_evaluation(struct json *j, const struct evaluation *e)
 	json_end_object(j);
 }
 
-void rank_summary_fill(struct rank_summary *s, const struct device *dev)
+void rank_summary_fill(struct rank_summary *s, const struct engine *e)
 {
-	const struct memory_account *a = device_memory(dev);
+	const struct memory_account *a = device_memory(e->dev);
+
+	s->traffic = e->traffic;
 
 	s->peak_bytes = (int64_t)a->total_peak;
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++)
@@ -218,9 +243,13 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 		snprintf(name, sizeof(name), "%s_bytes", memory_kind_name((enum memory_kind)k));
 		json_put_int(j, name, own->kind_bytes[k]);
 	}
+	json_put_int(j, "p2p_messages", own->traffic.messages);
+	json_put_int(j, "p2p_bytes", own->traffic.bytes);
+	json_put_int(j, "collective_bytes", own->traffic.collective_bytes);
 	json_begin_array(j, "layers");
 	for (int i = 0; i < s->config->depth; i++)
-		json_put_int(j, NULL, i);
+		if (partition_part_of(s->engine->options.partition, i) % s->grid->pp == c.pp)
+			json_put_int(j, NULL, i);
 	json_end_array(j);
 	json_end_object(j);
 }

@@ -34,9 +34,10 @@ void run_close(struct run *r);
 /* What each rank knows of itself; whole numbers of floats: it travels so. */
 struct rank_summary {
 	int64_t peak_bytes, kind_bytes[MEMORY_KIND_COUNT];
+	struct traffic_count traffic;
 };
 
-void rank_summary_fill(struct rank_summary *s, const struct device *dev);
+void rank_summary_fill(struct rank_summary *s, const struct engine *e);
 
 struct run_summary {
 	const struct config *config;

@@ -244,9 +244,9 @@ static void halves_round_to_even(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(losses_agree),		cmocka_unit_test(optimizers_agree),
-		cmocka_unit_test(reductions_agree),	cmocka_unit_test(conversions_agree),
-		cmocka_unit_test(halves_round_to_even),
+		cmocka_unit_test(losses_agree),	     cmocka_unit_test(activations_agree),
+		cmocka_unit_test(optimizers_agree),  cmocka_unit_test(reductions_agree),
+		cmocka_unit_test(conversions_agree), cmocka_unit_test(halves_round_to_even),
 	};
 
 	printf("kernels here:");

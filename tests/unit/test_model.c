@@ -43,7 +43,7 @@ static struct engine_options options_of(int in, int dim, int out, int depth, int
 
 static void fill_batch(struct engine *e, uint64_t seed)
 {
-	const struct stack_shape *s = &e->options.shape;
+	const struct model_shape *s = &e->options.shape;
 	int rows = s->rows * e->options.micro_batches;
 
 	for (int r = 0; r < rows; r++) {
@@ -61,20 +61,20 @@ static void fill_batch(struct engine *e, uint64_t seed)
 /* The loss of the batch with the parameters as they are, computed in double. */
 static double plain_loss(const struct engine *e)
 {
-	const struct stack_shape *s = &e->options.shape;
+	const struct model_shape *s = &e->options.shape;
 	double loss = 0, *x = malloc(sizeof(double) * 256), *y = malloc(sizeof(double) * 256);
 
 	for (int r = 0; r < s->rows; r++) {
 		for (int i = 0; i < s->in; i++)
 			x[i] = e->batch.x.data[(size_t)r * e->batch.x.stride + (size_t)i];
 		for (int k = 0; k < s->depth; k++) {
-			const struct layer *l = &e->stack.layers[k];
+			const struct layer *l = &e->model.layers[k];
 			float row[256];
 
 			for (int o = 0; o < l->out; o++) {
-				device_matrix_read(e->dev, e->stack.param + l->weight, l->out,
+				device_matrix_read(e->dev, e->model.param + l->weight, l->out,
 						   l->in, o, 1, row);
-				y[o] = e->stack.param[l->bias + (size_t)o];
+				y[o] = e->model.param[l->bias + (size_t)o];
 				for (int i = 0; i < l->in; i++)
 					y[o] += x[i] * row[i];
 				if (k < s->depth - 1 && s->act == ACT_RELU)
@@ -109,18 +109,18 @@ static double plain_loss(const struct engine *e)
 /* Shift W[o, i] (or b[o] if i < 0) of a layer; returns where its gradient is. */
 static void shift(struct engine *e, int layer, int o, int i, float by, double *gradient)
 {
-	const struct layer *l = &e->stack.layers[layer];
+	const struct layer *l = &e->model.layers[layer];
 	float row[256];
 
 	if (i < 0) {
-		e->stack.param[l->bias + (size_t)o] += by;
-		*gradient = e->stack.grad[l->bias + (size_t)o];
+		e->model.param[l->bias + (size_t)o] += by;
+		*gradient = e->model.grad[l->bias + (size_t)o];
 		return;
 	}
-	device_matrix_read(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1, row);
+	device_matrix_read(e->dev, e->model.param + l->weight, l->out, l->in, o, 1, row);
 	row[i] += by;
-	device_matrix_write(e->dev, e->stack.param + l->weight, l->out, l->in, o, 1, row);
-	device_matrix_read(e->dev, e->stack.grad + l->weight, l->out, l->in, o, 1, row);
+	device_matrix_write(e->dev, e->model.param + l->weight, l->out, l->in, o, 1, row);
+	device_matrix_read(e->dev, e->model.grad + l->weight, l->out, l->in, o, 1, row);
 	*gradient = row[i];
 }
 
@@ -158,7 +158,7 @@ static void check_gradients(const char *kernels, enum activation act, bool label
 	assert_true(fabs(step_loss(e) - plain_loss(e)) < 1e-4);
 	for (int n = 0; n < 30; n++) {
 		int layer = random_int(r, 0, o.shape.depth - 1);
-		const struct layer *l = &e->stack.layers[layer];
+		const struct layer *l = &e->model.layers[layer];
 		int out = random_int(r, 0, l->out - 1), in = random_int(r, -1, l->in - 1);
 		double gradient, slope = quotient(e, layer, out, in, h, &gradient);
 		double nearer = quotient(e, layer, out, in, h / 8, &gradient);
@@ -205,12 +205,12 @@ static float *train(const struct engine_options *o, int threads, int steps, doub
 		*loss = step_loss(e);
 	}
 	for (int i = 0; i < o->shape.depth; i++) {
-		const struct layer *l = &e->stack.layers[i];
+		const struct layer *l = &e->model.layers[i];
 
-		device_matrix_read(dev, e->stack.param + l->weight, l->out, l->in, 0, l->out,
+		device_matrix_read(dev, e->model.param + l->weight, l->out, l->in, 0, l->out,
 				   at);
 		at += l->out * l->in;
-		memcpy(at, e->stack.param + l->bias, (size_t)l->out * sizeof(float));
+		memcpy(at, e->model.param + l->bias, (size_t)l->out * sizeof(float));
 		at += l->out;
 	}
 	engine_free(e);
@@ -380,8 +380,8 @@ static void evaluation_counts_what_is_right(void **state)
 
 	o.labelled = true;
 	assert_int_equal(engine_create(&e, dev, &o, &err), OK);
-	device_matrix_write(dev, e->stack.param + e->stack.layers[0].weight, 3, 2, 0, 3, w);
-	memset(e->stack.param + e->stack.layers[0].bias, 0, 3 * sizeof(float));
+	device_matrix_write(dev, e->model.param + e->model.layers[0].weight, 3, 2, 0, 3, w);
+	memset(e->model.param + e->model.layers[0].bias, 0, 3 * sizeof(float));
 	for (int i = 0; i < 7; i++) {
 		order[i] = i;
 		values[2 * i] = (float)(i % 3) - 1.5f;
@@ -391,7 +391,7 @@ static void evaluation_counts_what_is_right(void **state)
 								       : 1;
 	}
 	labels[0] = (labels[0] + 1) % 3; /* one is wrong */
-	result = engine_evaluate(e, &d);
+	assert_int_equal(engine_evaluate(e, &d, &result, &err), OK);
 	assert_int_equal(result.samples, 7);
 	assert_true(fabs(result.accuracy - 6.0 / 7) < 1e-9);
 	assert_true(result.loss > 0 && isfinite(result.loss));

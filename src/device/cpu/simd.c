@@ -34,6 +34,8 @@ static void simd_derive_row(float *dy, const float *saved, int n, enum activatio
 {
 	int i = 0;
 
+	if (act == ACT_NONE)
+		return;
 	for (; i + VL <= n; i += VL)
 		store(dy + i, load(dy + i) * derivative(load(saved + i), act));
 	if (i < n)

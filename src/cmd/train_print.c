@@ -1,0 +1,130 @@
+/* train_print.c - what a run says on standard output and standard error; see training.h */
+#include "base/log.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "cmd/training.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static void print_memory(const struct device *dev)
+{
+	const struct memory_account *a = device_memory(dev);
+	char size[32];
+
+	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
+		if (!a->now[k])
+			continue;
+		units_format_size(a->now[k], size, sizeof(size));
+		log_verbose("  %-12s %10s", memory_kind_name((enum memory_kind)k), size);
+	}
+}
+
+/* Which layers are where, and where the data crosses from one stage to the next. */
+static void print_placement(const struct training *t)
+{
+	const struct partition *p = &t->partition;
+	int parts = p->stages * p->chunks;
+
+	for (int stage = 0; stage < t->grid.pp && t->grid.pp > 1; stage++) {
+		char layers[256] = "";
+		int n = 0;
+
+		for (int k = stage; k < parts && n < 200; k += p->stages)
+			n += snprintf(layers + n, sizeof(layers) - (size_t)n, "%s%d-%d",
+				      n ? ", " : "", p->first[k], p->first[k + 1] - 1);
+		log_info("stage %d: layers %s on ranks %d to %d", stage, layers,
+			 stage * t->grid.dp * t->grid.mp,
+			 (stage + 1) * t->grid.dp * t->grid.mp - 1);
+	}
+	if (t->grid.pp > 1)
+		log_info("the data crosses %d times per forward pass, behind layer%s %d%s%s",
+			 parts - 1, parts > 2 ? "s" : "", p->first[1] - 1,
+			 parts > 2 ? " to " : "", "");
+	if (t->grid.mp > 1)
+		log_info(
+			"each layer in %d slices, one per mp rank: even layers by their outputs, "
+			"odd layers by their inputs",
+			t->grid.mp);
+}
+
+static void print_ranks(const struct training *t)
+{
+	const struct rank *r = t->rank;
+
+	if (r->ranks > 1)
+		log_info("%d ranks: dp %d x pp %d x mp %d; %d on this machine with %d cores%s",
+			 r->ranks, t->grid.dp, t->grid.pp, t->grid.mp, r->locals, r->host_cores,
+			 r->oversubscribed ? ": oversubscribed, timings say little" : "");
+	else if (t->config.threads > r->host_cores)
+		log_warn("%d threads on %d cores: timings are oversubscribed",
+			 t->config.threads, r->host_cores);
+}
+
+void training_print_heading(const struct training *t)
+{
+	const struct config *c = &t->config;
+	const struct model_shape *shape = &t->shape;
+	char size[32], parameters[32];
+
+	units_format_size(device_memory(t->dev)->total, size, sizeof(size));
+	units_format_count(shape_parameters(shape), parameters, sizeof(parameters));
+	log_info("kolm %s: %d layer%s, %d inputs, %d wide, %d outputs; %s parameters; loss %s",
+		 KOLM_VERSION, c->depth, c->depth == 1 ? "" : "s", shape->in,
+		 c->depth == 1 ? shape->out : shape->dim, shape->out, parameters,
+		 t->data.labelled ? "cross-entropy" : "mse");
+	if (t->data.kind == DATA_TABLE)
+		log_info("data: %lld samples to learn from, %lld held out; %d features, %s",
+			 (long long)t->data.train, (long long)t->data.held_out, t->data.in,
+			 t->data.labelled ? "labelled" : "with targets");
+	print_ranks(t);
+	print_placement(t);
+	log_info("batch %d = %d replica%s x %d micro-batch%s x %d; %s; %s in use%s", c->batch,
+		 t->grid.dp, t->grid.dp == 1 ? "" : "s", c->micro_batches,
+		 c->micro_batches == 1 ? "" : "es", c->micro_batch_size,
+		 device_description(t->dev), size, t->rank->ranks > 1 ? " on rank 0" : "");
+	print_memory(t->dev);
+	log_info("run folder: %s", t->run.folder);
+}
+
+enum status training_print_step(struct training *t, const struct step_metrics *s,
+				struct error *err)
+{
+	const struct config *c = &t->config;
+	double samples_per_s = c->batch / s->ms * 1e3;
+
+	if (c->quiet)
+		return OK;
+	if (c->log_format == LOG_JSONL)
+		fputs(t->run.line.text.data, stdout);
+	else
+		printf("step %4d  loss %-10.6g  grad_norm %-9.4g  %9.3f ms  %10.1f samples/s"
+		       "  %7.1f GFLOP/s%s\n",
+		       s->step, s->loss, s->grad_norm, s->ms, samples_per_s,
+		       samples_per_s * shape_flops(&t->shape) * 1e-9,
+		       s->warmup ? "  (warm-up)" : "");
+	if (fflush(stdout) || ferror(stdout))
+		return FAIL(err, ERR_FAILED, "can't write to standard output: %s",
+			    strerror(errno));
+	return OK;
+}
+
+void training_print_closing(const struct run_summary *s)
+{
+	struct statistics ms = metrics_step_ms(s->metrics);
+	int n = s->metrics->count;
+
+	if (!n)
+		return;
+	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f samples/s, "
+		 "%.1f GFLOP/s",
+		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
+	if (s->evaluation && !isnan(s->evaluation->accuracy))
+		log_info("held-out: %lld samples, loss %.6g, accuracy %.2f %%",
+			 (long long)s->evaluation->samples, s->evaluation->loss,
+			 s->evaluation->accuracy * 100);
+	else if (s->evaluation)
+		log_info("held-out: %lld samples, loss %.6g", (long long)s->evaluation->samples,
+			 s->evaluation->loss);
+}

@@ -1,0 +1,315 @@
+/*
+ * train_rank.c - the life of a rank: it builds its part of the run and loops over the
+ * steps; rank 0 writes down what was measured. See training.h
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "cmd/training.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_first(const struct training *t)
+{
+	return t->rank->number == 0;
+}
+
+enum status training_prepare(struct training *t, struct error *err)
+{
+	struct config *c = &t->config;
+	bool base = c->engine == ENGINE_BASE;
+	enum schedule_kind kind = base ? SCHEDULE_NAIVE : (enum schedule_kind)c->schedule;
+	enum status st;
+
+	/* With one stage there is nothing to interleave. */
+	if (c->pp == 1 && (kind == SCHEDULE_INTERLEAVED || kind == SCHEDULE_ZB_H1))
+		kind = SCHEDULE_1F1B;
+	c->chunks = kind != SCHEDULE_INTERLEAVED ? 1 : c->chunks ? c->chunks : 2;
+	TRY(data_open(&t->data, c->data, (enum data_task)c->loss, c->dim, (uint64_t)c->seed,
+		      c->holdout, err));
+	t->shape = (struct model_shape){.depth = c->depth,
+					.in = t->data.in,
+					.dim = c->dim,
+					.out = t->data.out,
+					.act = (enum activation)c->activation,
+					.rows = c->micro_batch_size};
+	TRY(partition_check_split(&t->shape, c->mp, err));
+	TRY(partition_init(&t->partition, &t->shape, c->pp, c->chunks, c->layers_per_stage,
+			   err));
+	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
+out:
+	return st;
+}
+
+static enum status source_of_world(void *arg, size_t bytes, void **out, struct error *err)
+{
+	return comm_alloc(arg, bytes, out, err);
+}
+
+static enum status open_engine(struct training *t, struct error *err)
+{
+	struct config *c = &t->config;
+	struct device_options device = {
+		.threads = c->threads ? c->threads : t->rank->cores,
+		.pin = c->pin == PIN_AUTO,
+		.crowded = t->rank->oversubscribed,
+		.memory = c->device_memory,
+	};
+	struct engine_options engine = {
+		.shape = t->shape,
+		.micro_batches = c->micro_batches,
+		.labelled = t->data.labelled,
+		.optimizer = {.kind = (enum optimizer)c->optimizer,
+			      .lr = (float)c->lr,
+			      .momentum = (float)c->momentum,
+			      .beta1 = (float)c->beta1,
+			      .beta2 = (float)c->beta2,
+			      .eps = (float)c->eps,
+			      .weight_decay = (float)c->weight_decay},
+		.clip = c->clip_grad,
+		.seed = (uint64_t)c->seed,
+		.grad_sync = c->engine == ENGINE_BASE && c->grad_sync == SYNC_DDP
+				     ? SYNC_FLAT
+				     : (enum grad_sync)c->grad_sync,
+		.bucket_bytes = (size_t)(c->bucket_mb * (1 << 20)),
+		.zero = c->zero == 1,
+		.base = c->engine == ENGINE_BASE,
+		.rank = t->rank,
+		.grid = &t->grid,
+		.partition = &t->partition,
+		.schedule = &t->schedule,
+		.inject = &t->inject,
+	};
+	enum status st;
+
+	TRY(device_open(&t->dev, c->device, &device, err));
+	c->threads = device_threads(t->dev);
+	if (t->rank->ranks > 1)
+		device_share(t->dev, source_of_world, t->rank->world);
+	TRY(engine_create(&t->engine, t->dev, &engine, err));
+	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->summaries),
+		       (void **)&t->summaries, err));
+out:
+	return st;
+}
+
+/* Rank 0 writes down a step. */
+static enum status record(struct training *t, const struct step_metrics *s, struct error *err)
+{
+	enum status st;
+
+	if (!isfinite(s->loss) && (s->step == 0 || isfinite(t->metrics.losses[s->step - 1])))
+		log_warn(
+			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
+			s->step);
+	metrics_add(&t->metrics, s);
+	TRY(run_write_step(&t->run, s, t->config.batch, err));
+	TRY(training_print_step(t, s, err));
+out:
+	return st;
+}
+
+/* The samples of this rank's replica; the master of DataParallel makes them for all. */
+static void load_batch(struct training *t, int step)
+{
+	struct engine *e = t->engine;
+	int rows = engine_batch_rows(e), batch = t->config.batch;
+
+	if (e->all.x.data)
+		data_batch(&t->data, t->dev, step, batch, 0, batch, &e->all);
+	else if (engine_needs_batch(e) && e->options.grad_sync != SYNC_MASTER)
+		data_batch(&t->data, t->dev, step, batch, rows * e->at.dp, rows, &e->batch);
+}
+
+static enum status train_step(struct training *t, int step, struct error *err)
+{
+	enum status st = OK;
+	struct step_metrics s = {.step = step, .warmup = step < t->config.warmup};
+	struct step_result result;
+
+	load_batch(t, step);
+	if (t->dump.folder)
+		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
+	s.ms = clock_ms();
+	TRY(engine_step(t->engine, step, &result, err));
+	s.ms = clock_ms() - s.ms;
+	s.loss = result.loss;
+	s.grad_norm = result.grad_norm;
+	t->stopped = result.stop;
+	if (is_first(t))
+		TRY(record(t, &s, err));
+out:
+	return st;
+}
+
+/* How a run ends that a signal has stopped. */
+static enum status stopped_by(int number, const struct training *t, struct error *err)
+{
+	const char *name;
+	enum status code = error_of_signal(number, &name);
+
+	FAIL(err, code, "stopped by %s after %d of %d steps", name, t->metrics.count,
+	     t->config.steps);
+	return HINT(err, "what was measured is in %s", t->run.folder);
+}
+
+/* Rank 0: write the summary, say how it went. */
+static enum status close_run(struct training *t, const struct evaluation *evaluation,
+			     struct error *err)
+{
+	enum status st;
+	struct run_summary summary = {
+		.config = &t->config,
+		.rank = t->rank,
+		.grid = &t->grid,
+		.ranks = t->summaries,
+		.metrics = &t->metrics,
+		.dev = t->dev,
+		.engine = t->engine,
+		.evaluation = evaluation,
+		.interrupted = t->stopped != 0,
+	};
+
+	rank_at(t->rank, "the end");
+	TRY(run_write_summary(&t->run, &summary, err));
+	training_print_closing(&summary);
+	if (t->stopped)
+		st = stopped_by(t->stopped, t, err);
+out:
+	return st;
+}
+
+static enum status finish(struct training *t, struct error *err)
+{
+	enum status st;
+	size_t n = sizeof(*t->summaries) / sizeof(float) * (size_t)t->rank->ranks;
+	struct evaluation evaluation;
+	bool evaluated = t->data.held_out && !t->stopped;
+
+	rank_summary_fill(&t->summaries[t->rank->number], t->engine);
+	TRY(comm_run(t->rank->world, COMM_GATHER, t->summaries, n, DTYPE_F32, 0, err));
+	if (t->dump.folder && !t->stopped)
+		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
+			     t->metrics.count, err));
+	if (t->weights_folder && !t->stopped)
+		TRY(dump_weights(t->engine, t->weights_folder, "final.safetensors", err));
+	if (evaluated)
+		TRY(engine_evaluate(t->engine, &t->data, &evaluation, err));
+	if (is_first(t))
+		TRY(close_run(t, evaluated ? &evaluation : NULL, err));
+out:
+	return st;
+}
+
+/* The folder of the run, before the first step. */
+static enum status open_run(struct training *t, struct error *err)
+{
+	const struct config *c = &t->config;
+	enum status st = OK;
+
+	if (is_first(t)) {
+		if (*c->dump_check) /* refuse a bad name before anything is written */
+			TRY(file_make_folder(c->dump_check, err));
+		TRY(run_create(&t->run, c->run_dir, err));
+		TRY(run_write_config(&t->run, &c->values, t->argc, t->argv, err));
+	}
+	if (*c->dump_check)
+		TRY(dump_begin(&t->dump, c->dump_check, t->engine, c->batch, c->steps, err));
+	if (is_first(t))
+		training_print_heading(t);
+out:
+	return st;
+}
+
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ bytes[i]) * 0x100000001b3;
+	return h;
+}
+
+/* What must be the same on all ranks, as one number: options and data. */
+static uint64_t hash_of(const struct training *t)
+{
+	const struct data *d = &t->data;
+	int64_t sizes[] = {d->in, d->out, d->train, d->held_out, d->labelled};
+	uint64_t h = 0xcbf29ce484222325;
+	struct json j;
+
+	json_init(&j, false);
+	json_begin_object(&j, NULL);
+	options_write_json(&t->config.values, &j);
+	json_end_object(&j);
+	h = hash(h, j.text.data, strlen(j.text.data));
+	json_release(&j);
+	h = hash(h, sizes, sizeof(sizes));
+	if (d->kind == DATA_TABLE)
+		h = hash(h, d->table.values,
+			 (size_t)d->table.samples * (size_t)d->table.features * sizeof(float));
+	return h;
+}
+
+/* Ranks of a job each read their own options and files: they could differ. */
+static enum status agree(struct training *t, struct error *err)
+{
+	struct rank *r = t->rank;
+	uint64_t *hashes;
+	enum status st;
+
+	TRY(comm_alloc(r->world, (size_t)r->ranks * sizeof(*hashes), (void **)&hashes, err));
+	hashes[r->number] = hash_of(t);
+	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * 2, DTYPE_F32, 0,
+		     err));
+	for (int i = 1; i < r->ranks; i++)
+		if (hashes[i] != hashes[0]) {
+			FAIL(err, ERR_USAGE,
+			     "rank %d has other options or other data than rank 0", i);
+			return HINT(err, "start all ranks with the same command, and the same "
+					 "files on all machines");
+		}
+out:
+	return st;
+}
+
+static enum status check_machine(const struct training *t, struct error *err)
+{
+	int wanted = t->config.nproc_per_node;
+
+	if (!wanted || wanted == t->rank->locals)
+		return OK;
+	FAIL(err, ERR_USAGE, "--nproc-per-node %d, but there are %d ranks here", wanted,
+	     t->rank->locals);
+	return HINT(err, "leave it out, or start as many");
+}
+
+enum status training_rank(struct rank *rank, void *arg, struct error *err)
+{
+	enum status st;
+	struct training *t = arg;
+	struct config *c = &t->config;
+
+	t->rank = rank;
+	rank_at(rank, "preparing the run");
+	TRY(check_machine(t, err));
+	if (!t->schedule.orders) {
+		TRY(training_prepare(t, err));
+		TRY(agree(t, err));
+	}
+	TRY(open_engine(t, err));
+	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
+	TRY(open_run(t, err));
+	for (int step = 0; step < c->steps && !t->stopped; step++)
+		TRY(train_step(t, step, err));
+	TRY(finish(t, err));
+out:
+	dump_abort(&t->dump);
+	run_close(&t->run);
+	metrics_release(&t->metrics);
+	if (st == OK) /* otherwise requests may be under way in what it holds */
+		engine_free(t->engine);
+	return st;
+}

@@ -1,0 +1,51 @@
+/* training.h - a training run: what kolm train and kolm verify have in common. */
+#ifndef KOLM_CMD_TRAINING_H
+#define KOLM_CMD_TRAINING_H
+
+#include "config/config.h"
+#include "data/data.h"
+#include "engine/dump.h"
+#include "engine/engine.h"
+#include "trace/metrics.h"
+#include "trace/run.h"
+
+/* Everything that a run owns, in the order in which it is made. */
+struct training {
+	int argc; /* the command line behind "kolm train" */
+	char *const *argv;
+	const char *weights_folder; /* where the final weights go too, or NULL */
+	struct config config;
+	struct grid grid;
+	struct inject_plan inject;
+	struct data data;
+	struct model_shape shape;
+	struct partition partition;
+	struct schedule schedule;
+	/* of each rank */
+	struct rank *rank;
+	struct device *dev;
+	struct engine *engine;
+	struct metrics metrics;
+	struct rank_summary *summaries; /* (ranks) */
+	int stopped;			/* the signal that has ended the run, or 0 */
+	/* of rank 0 */
+	struct run run;
+	struct dump dump;
+};
+
+/* Start the ranks of a run whose config was read, and wait for its end. */
+enum status training_run(struct training *t, struct error *err);
+void training_release(struct training *t);
+
+/* train_rank.c: the life of a rank. prepare is done by all ranks of a job, or once before
+   they are forked: data, layers to stages, schedule. */
+enum status training_prepare(struct training *t, struct error *err);
+enum status training_rank(struct rank *rank, void *arg, struct error *err);
+
+/* train_print.c: what rank 0 tells. */
+void training_print_heading(const struct training *t);
+enum status training_print_step(struct training *t, const struct step_metrics *s,
+				struct error *err);
+void training_print_closing(const struct run_summary *s);
+
+#endif

@@ -1,0 +1,215 @@
+/* buffers.c - see buffers.h */
+#include "engine/buffers.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+int pool_find(const struct pool_of *p, int micro_batch)
+{
+	for (int i = 0; i < p->n; i++)
+		if (p->user[i] == micro_batch)
+			return i;
+	return -1;
+}
+
+int pool_take(struct pool_of *p, int micro_batch)
+{
+	int i = pool_find(p, -1);
+
+	if (i >= 0)
+		p->user[i] = micro_batch;
+	return i;
+}
+
+void pool_give_back(struct pool_of *p, int micro_batch)
+{
+	int i = pool_find(p, micro_batch);
+
+	assert(i >= 0);
+	p->user[i] = -1;
+}
+
+/* Most micro-batches of a chunk that are between two kinds of actions at once. */
+static int most_alive(const struct order *o, int chunk, bool since_input)
+{
+	int alive = 0, most = 0;
+
+	for (int i = 0; i < o->count; i++) {
+		const struct action *a = &o->actions[i];
+
+		if (a->chunk != chunk)
+			continue;
+		if (a->kind == (since_input ? ACTION_I : ACTION_F))
+			alive++;
+		most = imax(most, alive);
+		if (a->kind == ACTION_W || (a->kind == ACTION_B && !since_input))
+			alive--;
+	}
+	return most;
+}
+
+static bool is_split(const struct order *o)
+{
+	for (int i = 0; i < o->count; i++)
+		if (o->actions[i].kind == ACTION_I)
+			return true;
+	return false;
+}
+
+/* The next (rows, columns) of the memory; base is NULL while sizes are added up. */
+static struct view take(float *base, size_t *at, int rows, int columns)
+{
+	struct view v = {base ? base + *at : NULL, (size_t)round_up(columns, LINE_FLOATS)};
+
+	*at += (size_t)rows * v.stride;
+	return v;
+}
+
+/* Is the last layer's output put together from slices? */
+static bool is_gathered(const struct model *m, const struct chunk *c)
+{
+	return c->ends && m->layers[c->first + c->count - 1].split == SPLIT_COLUMNS;
+}
+
+static void place_slot(const struct model *m, const struct chunk *c, struct slot *s,
+		       float *base, size_t *at)
+{
+	int rows = m->shape.rows;
+
+	for (int i = 0; i < c->count; i++) {
+		const struct layer *l = &m->layers[c->first + i];
+
+		s->input[i + 1] = take(base, at, rows, l->out);
+		s->before[i] = (struct view){0};
+		if (m->shape.act == ACT_GELU && l->number < m->shape.depth - 1)
+			s->before[i] = take(base, at, rows, l->out);
+	}
+	s->full = s->input[c->count];
+	if (is_gathered(m, c)) {
+		s->full = take(base, at, rows, m->shape.out);
+		*at += (size_t)rows * (size_t)round_up(m->shape.out, LINE_FLOATS);
+	}
+}
+
+/* With the backward pass in two parts a flow keeps the gradients of all layers; otherwise
+   only the top one, and the others take turns in two places. */
+static void place_flow(const struct buffers *b, const struct model *m, const struct chunk *c,
+		       struct flow *f, bool split, float *base, size_t *at)
+{
+	int rows = m->shape.rows;
+
+	for (int i = 0; i < c->count; i++) {
+		bool own = split || i == c->count - 1;
+
+		f->flow[i] = own ? take(base, at, rows, m->layers[c->first + i].out)
+				 : b->inner[i % 2];
+	}
+	f->full = f->flow[c->count - 1];
+	if (is_gathered(m, c))
+		f->full = take(base, at, rows, m->shape.out);
+}
+
+/* Returns how many elements all of it takes. */
+static size_t place_all(struct buffers *b, const struct model *m, bool split, float *base)
+{
+	size_t at = 0;
+	int rows = m->shape.rows;
+
+	for (int i = 0; i < 2; i++)
+		b->inner[i] = take(base, &at, rows, model_widest(m));
+	for (int k = 0; k < b->n_chunks; k++) {
+		const struct chunk *c = &m->chunks[k];
+		struct chunk_buffers *cb = &b->chunks[k];
+
+		for (int i = 0; i < cb->inputs.n; i++)
+			cb->input[i] = take(base, &at, rows, c->in);
+		for (int i = 0; i < cb->slots.n; i++)
+			place_slot(m, c, &cb->slot[i], base, &at);
+		for (int i = 0; i < cb->flows.n; i++)
+			place_flow(b, m, c, &cb->flow[i], split, base, &at);
+		for (int i = 0; i < DX_BUFFERS && !c->begins; i++)
+			cb->dx[i] = take(base, &at, rows, c->in);
+	}
+	return at;
+}
+
+static bool pool_init(struct pool_of *p, int n)
+{
+	p->n = n;
+	p->user = malloc((size_t)(n ? n : 1) * sizeof(int));
+	for (int i = 0; p->user && i < n; i++)
+		p->user[i] = -1;
+	return p->user != NULL;
+}
+
+static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const struct order *o,
+			int k, bool split)
+{
+	int alive = most_alive(o, k, false), n = c->count;
+	int flows = (split ? most_alive(o, k, true) : 1) + !c->ends;
+	struct view *at;
+
+	if (!pool_init(&cb->inputs, c->begins ? 0 : alive + 1) ||
+	    !pool_init(&cb->slots, alive) || !pool_init(&cb->flows, flows))
+		return false;
+	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
+	cb->slot = calloc((size_t)alive, sizeof(*cb->slot));
+	cb->flow = calloc((size_t)flows, sizeof(*cb->flow));
+	cb->views = calloc((size_t)(alive * (2 * n + 1) + flows * n), sizeof(*cb->views));
+	if (!cb->input || !cb->slot || !cb->flow || !cb->views)
+		return false;
+	at = cb->views;
+	for (int i = 0; i < alive; i++) {
+		cb->slot[i].input = at;
+		cb->slot[i].before = at + n + 1;
+		at += 2 * n + 1;
+	}
+	for (int i = 0; i < flows; i++, at += n)
+		cb->flow[i].flow = at;
+	return true;
+}
+
+enum status buffers_init(struct buffers *b, const struct model *m, const struct order *order,
+			 struct error *err)
+{
+	enum status st = OK;
+	bool split = is_split(order), ok;
+
+	*b = (struct buffers){.dev = m->dev, .n_chunks = m->n_chunks};
+	b->chunks = calloc((size_t)m->n_chunks, sizeof(*b->chunks));
+	ok = b->chunks != NULL;
+	for (int k = 0; ok && k < m->n_chunks; k++)
+		ok = count_chunk(&b->chunks[k], &m->chunks[k], order, k, split);
+	if (!ok) {
+		st = FAIL(err, ERR_MEMORY, "no memory to plan the buffers");
+		goto out;
+	}
+	TRY(device_alloc_shared(m->dev, MEMORY_ACTIVATIONS,
+				place_all(b, m, split, NULL) * sizeof(float), "the activations",
+				(void **)&b->memory, err));
+	place_all(b, m, split, b->memory);
+out:
+	if (st != OK)
+		buffers_release(b);
+	return st;
+}
+
+void buffers_release(struct buffers *b)
+{
+	for (int k = 0; b->chunks && k < b->n_chunks; k++) {
+		struct chunk_buffers *cb = &b->chunks[k];
+
+		free(cb->inputs.user);
+		free(cb->slots.user);
+		free(cb->flows.user);
+		free(cb->input);
+		free(cb->slot);
+		free(cb->flow);
+		free(cb->views);
+	}
+	if (b->dev)
+		device_free(b->dev, b->memory);
+	free(b->chunks);
+	*b = (struct buffers){0};
+}

@@ -1,0 +1,47 @@
+/*
+ * buffers.h - the activations and gradients of a step: planned from the schedule before
+ * step 0, as many as it has alive at once, and one more for each kind that messages bring,
+ * so that the next can arrive while the last is in use.
+ */
+#ifndef KOLM_ENGINE_BUFFERS_H
+#define KOLM_ENGINE_BUFFERS_H
+
+#include "model/model.h"
+#include "schedule/schedule.h"
+
+/* n things, some of them in use for a micro-batch. */
+struct pool_of {
+	int n;
+	int *user; /* (n) the micro-batch, or -1 */
+};
+
+enum { DX_BUFFERS = 2 };
+
+struct chunk_buffers {
+	struct pool_of inputs, slots, flows;
+	struct view *input;	    /* (inputs.n) what messages bring */
+	struct slot *slot;	    /* (slots.n) */
+	struct flow *flow;	    /* (flows.n) */
+	struct view dx[DX_BUFFERS]; /* on their way to the stage before */
+	struct view *views;	    /* what slots and flows point into */
+};
+
+struct buffers {
+	struct device *dev; /* borrowed */
+	int n_chunks;
+	struct chunk_buffers *chunks;
+	struct view inner[2]; /* gradients between layers of a chunk, in turn */
+	float *memory;
+};
+
+enum status buffers_init(struct buffers *b, const struct model *m, const struct order *order,
+			 struct error *err);
+void buffers_release(struct buffers *b);
+
+/* The one of a pool that a micro-batch has, or -1. */
+int pool_find(const struct pool_of *p, int micro_batch);
+/* One for a micro-batch, or -1: all are in use. */
+int pool_take(struct pool_of *p, int micro_batch);
+void pool_give_back(struct pool_of *p, int micro_batch);
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * execute.c - the one executor of all schedules: it goes through the actions of its stage
+ * in order. Receives are posted as early as there is a buffer for them, sends do not
+ * block, and a wait happens only where something is used or a buffer is needed again. The
+ * base engine does none of that: each message is waited for where it stands.
+ */
+#include "base/util.h"
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { CHANNEL_FORWARD, CHANNEL_BACKWARD };
+
+/* The messages of a (chunk, micro-batch). */
+struct messages {
+	struct comm_request receive_forward, receive_backward, send_forward, send_backward;
+	int dx; /* of DX_BUFFERS: what send_backward sends */
+};
+
+struct transfers {
+	struct messages *all;	 /* (chunks, micro_batches) */
+	int next[2];		 /* action up to which receives are posted, by direction */
+	int *dx_user;		 /* (chunks, DX_BUFFERS): the micro-batch that uses it, or -1 */
+	int *dx_turn;		 /* (chunks) */
+	int *weights_left;	 /* (chunks) weight gradients until the last */
+	int previous, following; /* ranks */
+	int chunk;		 /* whose last weight gradients are computed now, or -1 */
+};
+
+static struct messages *messages_of(const struct engine *e, const struct action *a)
+{
+	return &e->transfers->all[a->chunk * e->options.micro_batches + a->micro_batch];
+}
+
+enum status transfers_create(struct engine *e, struct error *err)
+{
+	struct transfers *t = calloc(1, sizeof(*t));
+	size_t chunks = (size_t)e->model.n_chunks;
+	struct coords to = e->at;
+
+	e->transfers = t;
+	if (t) {
+		t->all = calloc(chunks * (size_t)e->options.micro_batches, sizeof(*t->all));
+		t->dx_user = calloc(chunks * DX_BUFFERS, sizeof(int));
+		t->dx_turn = calloc(chunks, sizeof(int));
+		t->weights_left = calloc(chunks, sizeof(int));
+	}
+	if (!t || !t->all || !t->dx_user || !t->dx_turn || !t->weights_left)
+		return FAIL(err, ERR_MEMORY, "no memory for the messages of a step");
+	to.pp = (e->at.pp + 1) % e->grid.pp;
+	t->following = grid_rank(&e->grid, to);
+	to.pp = (e->at.pp + e->grid.pp - 1) % e->grid.pp;
+	t->previous = grid_rank(&e->grid, to);
+	return OK;
+}
+
+void transfers_free(struct engine *e)
+{
+	if (!e->transfers)
+		return;
+	free(e->transfers->all);
+	free(e->transfers->dx_user);
+	free(e->transfers->dx_turn);
+	free(e->transfers->weights_left);
+	free(e->transfers);
+	e->transfers = NULL;
+}
+
+static size_t view_bytes(const struct engine *e, struct view v)
+{
+	return (size_t)e->options.shape.rows * v.stride * sizeof(float);
+}
+
+/* ---- receives ---- */
+
+/* Post the receive of an action if a buffer is free. */
+static bool post(struct engine *e, const struct action *a)
+{
+	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
+	struct messages *m = messages_of(e, a);
+	bool forward = a->kind == ACTION_RECV_F;
+	int i = pool_take(forward ? &b->inputs : &b->flows, a->micro_batch);
+	struct view v;
+
+	if (i < 0)
+		return false;
+	v = forward ? b->input[i] : b->flow[i].flow[e->model.chunks[a->chunk].count - 1];
+	comm_irecv(e->rank->world, forward ? e->transfers->previous : e->transfers->following,
+		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data, view_bytes(e, v),
+		   forward ? &m->receive_forward : &m->receive_backward);
+	return true;
+}
+
+/* Post receives of one direction up to an action, as far as there are buffers. */
+static void post_until(struct engine *e, enum action_kind kind, int end)
+{
+	int *next = &e->transfers->next[kind == ACTION_RECV_B];
+
+	for (; *next < end; ++*next) {
+		const struct action *a = &e->order->actions[*next];
+
+		if (a->kind == kind && !post(e, a))
+			return;
+	}
+}
+
+static void post_receives(struct engine *e, int at)
+{
+	int end = e->options.base ? at + 1 : e->order->count;
+
+	post_until(e, ACTION_RECV_F, end);
+	post_until(e, ACTION_RECV_B, end);
+}
+
+/* ---- sends ---- */
+
+static enum status send(struct engine *e, const struct action *a, struct view v,
+			struct comm_request *r, struct error *err)
+{
+	bool forward = a->kind == ACTION_SEND_F;
+
+	comm_isend(e->rank->world, forward ? e->transfers->following : e->transfers->previous,
+		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data, view_bytes(e, v), r);
+	e->traffic.messages++;
+	e->traffic.bytes += (int64_t)view_bytes(e, v);
+	e->traffic.forward_messages += forward;
+	e->traffic.forward_bytes += forward ? (int64_t)view_bytes(e, v) : 0;
+	return e->options.base ? comm_wait(r, err) : OK;
+}
+
+static enum status send_forward(struct engine *e, const struct action *a, struct error *err)
+{
+	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
+	int i = pool_find(&b->slots, a->micro_batch);
+
+	assert(i >= 0);
+	return send(e, a, b->slot[i].input[e->model.chunks[a->chunk].count],
+		    &messages_of(e, a)->send_forward, err);
+}
+
+static enum status send_backward(struct engine *e, const struct action *a, struct error *err)
+{
+	struct messages *m = messages_of(e, a);
+
+	return send(e, a, e->buffers.chunks[a->chunk].dx[m->dx], &m->send_backward, err);
+}
+
+/* A buffer for the input gradient: the one that was sent longest ago. */
+static enum status take_dx(struct engine *e, const struct action *a, struct view *dx,
+			   struct error *err)
+{
+	struct transfers *t = e->transfers;
+	int turn = t->dx_turn[a->chunk]++ % DX_BUFFERS;
+	int *user = &t->dx_user[a->chunk * DX_BUFFERS + turn];
+	enum status st = OK;
+
+	if (*user >= 0) {
+		struct action last = {ACTION_SEND_B, a->chunk, *user};
+
+		TRY(comm_wait(&messages_of(e, &last)->send_backward, err));
+	}
+	*user = a->micro_batch;
+	messages_of(e, a)->dx = turn;
+	*dx = e->buffers.chunks[a->chunk].dx[turn];
+out:
+	return st;
+}
+
+/* ---- computing ---- */
+
+/* Between layers: let messages go on, and sums start whose gradients are complete. */
+static void between_layers(void *arg, int layer)
+{
+	struct engine *e = arg;
+	int chunk = e->transfers->chunk;
+
+	if (chunk >= 0 && e->transfers->weights_left[chunk] == 0)
+		sync_layer_done(&e->sync, layer);
+	if (e->rank && !e->options.base)
+		comm_poke(e->rank->world);
+}
+
+static struct view rows_from(struct view v, int row)
+{
+	if (v.data)
+		v.data += (size_t)row * v.stride;
+	return v;
+}
+
+/* Already divided by what the mean runs over, so that micro-batches simply add up. */
+double engine_loss(struct engine *e, struct slot *s, struct flow *f, int row, int rows,
+		   double divisor)
+{
+	int out = e->options.shape.out;
+
+	if (e->options.labelled)
+		return device_cross_entropy(e->dev, s->full, e->batch.labels + row, f->full,
+					    rows, out, (float)(1 / divisor)) /
+		       divisor;
+	divisor *= out;
+	return device_mse(e->dev, s->full, rows_from(e->batch.target, row), f->full, rows, out,
+			  (float)(1 / divisor)) /
+	       divisor;
+}
+
+static enum status forward(struct engine *e, const struct action *a, struct error *err)
+{
+	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
+	const struct chunk *c = &e->model.chunks[a->chunk];
+	int rows = e->options.shape.rows, i = pool_take(&b->slots, a->micro_batch);
+	struct slot *s = &b->slot[i];
+
+	assert(i >= 0); /* the schedule was checked */
+	engine_reach(e, AT_FORWARD, a->micro_batch);
+	s->input[0] = c->begins ? rows_from(e->batch.x, a->micro_batch * rows)
+				: b->input[pool_find(&b->inputs, a->micro_batch)];
+	e->transfers->chunk = -1;
+	return chunk_forward(&e->model, c, s, rows, between_layers, e, err);
+}
+
+/* Give back what a micro-batch held; its output has arrived long ago, but ask. */
+static enum status release(struct engine *e, const struct action *a, struct error *err)
+{
+	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
+	enum status st;
+
+	TRY(comm_wait(&messages_of(e, a)->send_forward, err));
+	pool_give_back(&b->slots, a->micro_batch);
+	pool_give_back(&b->flows, a->micro_batch);
+	if (!e->model.chunks[a->chunk].begins)
+		pool_give_back(&b->inputs, a->micro_batch);
+out:
+	return st;
+}
+
+static enum status backward(struct engine *e, const struct action *a, double *loss,
+			    struct error *err)
+{
+	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
+	const struct chunk *c = &e->model.chunks[a->chunk];
+	struct transfers *t = e->transfers;
+	int rows = e->options.shape.rows;
+	struct slot *s = &b->slot[pool_find(&b->slots, a->micro_batch)];
+	struct backward how = {.part = a->kind == ACTION_I   ? BACKWARD_INPUT
+				       : a->kind == ACTION_W ? BACKWARD_WEIGHT
+							     : BACKWARD_BOTH,
+			       .accumulate =
+				       t->weights_left[a->chunk] < e->options.micro_batches,
+			       .overlap = !e->options.base,
+			       .hook = between_layers,
+			       .arg = e};
+	struct flow *f;
+	enum status st = OK;
+
+	if (a->kind != ACTION_W) {
+		engine_reach(e, AT_BACKWARD, a->micro_batch);
+		if (!c->begins)
+			TRY(take_dx(e, a, &how.dx, err));
+		if (c->ends)
+			pool_take(&b->flows, a->micro_batch);
+	}
+	f = &b->flow[pool_find(&b->flows, a->micro_batch)];
+	if (a->kind != ACTION_W && c->ends)
+		*loss += engine_loss(e, s, f, a->micro_batch * rows, rows,
+				     (double)engine_batch_rows(e) * e->grid.dp);
+	t->chunk = -1;
+	if (a->kind != ACTION_I) {
+		t->weights_left[a->chunk]--;
+		t->chunk = a->chunk;
+	}
+	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));
+	if (a->kind != ACTION_I)
+		TRY(release(e, a, err));
+out:
+	return st;
+}
+
+static enum status execute(struct engine *e, const struct action *a, double *loss,
+			   struct error *err)
+{
+	switch (a->kind) {
+	case ACTION_RECV_F:
+		return comm_wait(&messages_of(e, a)->receive_forward, err);
+	case ACTION_RECV_B:
+		return comm_wait(&messages_of(e, a)->receive_backward, err);
+	case ACTION_SEND_F:
+		return send_forward(e, a, err);
+	case ACTION_SEND_B:
+		return send_backward(e, a, err);
+	case ACTION_F:
+		return forward(e, a, err);
+	case ACTION_B:
+	case ACTION_I:
+	case ACTION_W:
+		return backward(e, a, loss, err);
+	default:
+		return OK; /* sums start by themselves, the step is the caller's */
+	}
+}
+
+static void begin(struct engine *e)
+{
+	struct transfers *t = e->transfers;
+
+	for (int c = 0; c < e->model.n_chunks; c++) {
+		t->weights_left[c] = e->options.micro_batches;
+		t->dx_turn[c] = 0;
+		for (int i = 0; i < DX_BUFFERS; i++)
+			t->dx_user[c * DX_BUFFERS + i] = -1;
+	}
+	for (int i = 0; i < e->model.n_chunks * e->options.micro_batches; i++)
+		t->all[i] = (struct messages){.dx = -1};
+	t->next[0] = t->next[1] = 0;
+}
+
+enum status engine_execute(struct engine *e, double *loss, struct error *err)
+{
+	enum status st = OK;
+
+	begin(e);
+	for (int i = 0; i < e->order->count; i++) {
+		post_receives(e, i);
+		TRY(execute(e, &e->order->actions[i], loss, err));
+	}
+	/* What the stages before have not taken yet. */
+	for (int i = 0; i < e->model.n_chunks * e->options.micro_batches; i++)
+		TRY(comm_wait(&e->transfers->all[i].send_backward, err));
+out:
+	return st;
+}

@@ -1,0 +1,119 @@
+/*
+ * master.c - DataParallel, as PyTorch's class of that name does it, with its real costs.
+ * One master keeps the model. Every step it gives the weights to all replicas; for every
+ * micro-batch it sends them their inputs, collects their outputs, computes the loss, sends
+ * the gradients of the outputs back; at last it collects the gradients and updates.
+ */
+#include "engine/engine.h"
+
+#include <string.h>
+
+enum { MASTER_CHANNEL = 2 };
+
+static struct view rows_of(struct view v, size_t row)
+{
+	v.data += row * v.stride;
+	return v;
+}
+
+/* Between the master's rows and those of every replica, its own included. */
+static enum status distribute(struct engine *e, struct view all, struct view own, bool collect,
+			      struct error *err)
+{
+	int rows = e->options.shape.rows, me = comm_rank(e->replicas);
+	size_t bytes = (size_t)rows * own.stride * sizeof(float);
+	struct comm_request r;
+	enum status st = OK;
+
+	if (me > 0) {
+		if (collect)
+			comm_isend(e->replicas, 0, MASTER_CHANNEL, own.data, bytes, &r);
+		else
+			comm_irecv(e->replicas, 0, MASTER_CHANNEL, own.data, bytes, &r);
+		e->traffic.messages += collect;
+		e->traffic.bytes += collect ? (int64_t)bytes : 0;
+		return comm_wait(&r, err);
+	}
+	for (int i = 1; i < comm_size(e->replicas); i++) {
+		float *theirs = rows_of(all, (size_t)(i * rows)).data;
+
+		if (collect)
+			comm_irecv(e->replicas, i, MASTER_CHANNEL, theirs, bytes, &r);
+		else
+			comm_isend(e->replicas, i, MASTER_CHANNEL, theirs, bytes, &r);
+		e->traffic.messages += !collect;
+		e->traffic.bytes += collect ? 0 : (int64_t)bytes;
+		TRY(comm_wait(&r, err));
+	}
+	if (all.data != own.data)
+		memcpy(collect ? all.data : own.data, collect ? own.data : all.data, bytes);
+out:
+	return st;
+}
+
+/* The loss over the outputs of all replicas; e->all has their targets. */
+static double loss_of_all(struct engine *e, int micro_batch)
+{
+	int rows = e->options.shape.rows * e->grid.dp, out = e->options.shape.out;
+	double divisor = (double)engine_batch_rows(e) * e->grid.dp;
+	size_t row = (size_t)micro_batch * (size_t)rows;
+
+	if (e->options.labelled)
+		return device_cross_entropy(e->dev, e->outputs, e->all.labels + row,
+					    e->gradients, rows, out, (float)(1 / divisor)) /
+		       divisor;
+	divisor *= out;
+	return device_mse(e->dev, e->outputs, rows_of(e->all.target, row), e->gradients, rows,
+			  out, (float)(1 / divisor)) /
+	       divisor;
+}
+
+static void no_hook(void *arg, int layer)
+{
+	(void)arg;
+	(void)layer;
+}
+
+static enum status micro_batch(struct engine *e, int number, double *loss, struct error *err)
+{
+	const struct chunk *c = &e->model.chunks[0];
+	struct slot *s = &e->buffers.chunks[0].slot[0];
+	struct flow *f = &e->buffers.chunks[0].flow[0];
+	struct backward how = {
+		.part = BACKWARD_BOTH, .accumulate = number > 0, .hook = no_hook};
+	bool master = e->at.dp == 0;
+	int rows = e->options.shape.rows;
+	struct view inputs = e->batch.x;
+	enum status st;
+
+	if (master)
+		inputs = rows_of(e->all.x, (size_t)number * (size_t)(rows * e->grid.dp));
+	TRY(distribute(e, inputs, inputs, false, err));
+	engine_reach(e, AT_FORWARD, number);
+	s->input[0] = inputs;
+	TRY(chunk_forward(&e->model, c, s, rows, no_hook, NULL, err));
+	TRY(distribute(e, e->outputs, s->full, true, err));
+	if (master)
+		*loss += loss_of_all(e, number);
+	TRY(distribute(e, e->gradients, f->full, false, err));
+	engine_reach(e, AT_BACKWARD, number);
+	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));
+out:
+	return st;
+}
+
+enum status engine_step_master(struct engine *e, double *loss, struct error *err)
+{
+	struct model *m = &e->model;
+	enum status st;
+
+	TRY(comm_run(e->replicas, COMM_BROADCAST, m->param, m->size, DTYPE_F32, 0, err));
+	for (int i = 0; i < e->options.micro_batches; i++)
+		TRY(micro_batch(e, i, loss, err));
+	/* Summed where each slice is, then brought together at the master. */
+	TRY(comm_run(e->replicas, COMM_REDUCE_SCATTER, m->grad, m->size, DTYPE_F32, 0, err));
+	TRY(comm_run(e->replicas, COMM_GATHER, m->grad, m->size, DTYPE_F32, 0, err));
+	e->sync.bytes += (int64_t)(3 * m->size * sizeof(float));
+out:
+	return st;
+}

@@ -1,0 +1,188 @@
+/* sync.c - see sync.h */
+#include "engine/sync.h"
+
+#include <stdlib.h>
+
+const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
+
+/* Cut from the last layer on; a bucket is closed when it is large enough, and where a
+   chunk begins, whose gradients are complete at other times. */
+static void cut(struct sync *s, size_t bucket_bytes)
+{
+	const struct model *m = s->model;
+	size_t end = m->size;
+
+	for (int c = m->n_chunks - 1; c >= 0; c--) {
+		const struct chunk *chunk = &m->chunks[c];
+
+		for (int i = chunk->first + chunk->count - 1; i >= chunk->first; i--) {
+			size_t begin = m->layers[i].weight;
+
+			if ((end - begin) * sizeof(float) < bucket_bytes && i > chunk->first)
+				continue;
+			s->buckets[s->n_buckets++] =
+				(struct bucket){.begin = begin, .end = end, .first_layer = i};
+			end = begin;
+		}
+	}
+}
+
+enum status sync_init(struct sync *s, struct model *m, struct comm *replicas,
+		      const struct sync_options *o, struct error *err)
+{
+	*s = (struct sync){.model = m,
+			   .replicas = replicas,
+			   .kind = o->kind,
+			   .zero = o->zero && replicas,
+			   .overlap = o->overlap && o->kind == SYNC_DDP};
+	s->buckets = calloc((size_t)m->n_layers, sizeof(*s->buckets));
+	if (!s->buckets)
+		return FAIL(err, ERR_MEMORY, "no memory for %d buckets", m->n_layers);
+	if (o->kind == SYNC_DDP) {
+		cut(s, o->bucket_bytes);
+	} else {
+		s->buckets[0] = (struct bucket){.end = m->size};
+		s->n_buckets = 1;
+	}
+	return OK;
+}
+
+void sync_release(struct sync *s)
+{
+	free(s->buckets);
+	*s = (struct sync){0};
+}
+
+/* The part of a bucket that this rank updates. */
+static void own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end)
+{
+	*begin = b->begin;
+	*end = b->end;
+	if (!s->zero)
+		return;
+	comm_slice(s->replicas, b->end - b->begin, comm_rank(s->replicas), begin, end);
+	*begin += b->begin;
+	*end += b->begin;
+}
+
+size_t sync_state_size(const struct sync *s)
+{
+	size_t n = 0;
+
+	if (s->kind == SYNC_MASTER && s->replicas && comm_rank(s->replicas) > 0)
+		return 0; /* the master updates */
+	for (int i = 0; i < s->n_buckets; i++) {
+		size_t begin, end;
+
+		own_range(s, &s->buckets[i], &begin, &end);
+		n += end - begin;
+	}
+	return n;
+}
+
+static void start(struct sync *s, struct bucket *b)
+{
+	if (b->started)
+		return;
+	b->started = true;
+	if (!s->replicas)
+		return;
+	comm_start(s->replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
+		   s->model->grad + b->begin, b->end - b->begin, DTYPE_F32, 0, &b->request);
+	s->bytes += (int64_t)((b->end - b->begin) * sizeof(float));
+}
+
+void sync_begin(struct sync *s)
+{
+	for (int i = 0; i < s->n_buckets; i++) {
+		s->buckets[i].started = false;
+		s->buckets[i].request.kind = REQUEST_NONE;
+	}
+}
+
+void sync_layer_done(struct sync *s, int layer)
+{
+	for (int i = 0; s->overlap && i < s->n_buckets; i++)
+		if (s->buckets[i].first_layer == layer)
+			start(s, &s->buckets[i]);
+}
+
+enum status sync_finish(struct sync *s, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < s->n_buckets; i++) {
+		start(s, &s->buckets[i]);
+		if (!s->overlap)
+			TRY(comm_wait(&s->buckets[i].request, err));
+	}
+	for (int i = 0; i < s->n_buckets; i++)
+		TRY(comm_wait(&s->buckets[i].request, err));
+out:
+	return st;
+}
+
+/* Squares of what other slices of the layers have too, in a range; 0 on the first. */
+static double replicated_squares(const struct sync *s, size_t begin, size_t end)
+{
+	const struct model *m = s->model;
+	double sum = 0;
+
+	for (int i = 0; i < m->n_layers && m->shard > 0; i++) {
+		const struct layer *l = &m->layers[i];
+		size_t a = l->bias > begin ? l->bias : begin;
+		size_t b = l->bias + (size_t)l->out < end ? l->bias + (size_t)l->out : end;
+
+		if (model_is_replicated(m, l) && a < b)
+			sum += device_sum_squares(m->dev, m->grad + a, b - a);
+	}
+	return sum;
+}
+
+double sync_squares(const struct sync *s)
+{
+	double sum = 0;
+
+	for (int i = 0; i < s->n_buckets; i++) {
+		size_t begin, end;
+
+		own_range(s, &s->buckets[i], &begin, &end);
+		sum += device_sum_squares(s->model->dev, s->model->grad + begin, end - begin) -
+		       replicated_squares(s, begin, end);
+	}
+	return sum;
+}
+
+double sync_update(struct sync *s, struct optim *o)
+{
+	double sum = 0;
+	size_t at = 0;
+
+	for (int i = 0; i < s->n_buckets; i++) {
+		size_t begin, end;
+
+		own_range(s, &s->buckets[i], &begin, &end);
+		sum += optim_apply(o, s->model->param + begin, s->model->grad + begin, at,
+				   end - begin) -
+		       replicated_squares(s, begin, end);
+		at += end - begin;
+	}
+	return sum;
+}
+
+enum status sync_share(struct sync *s, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < s->n_buckets && s->zero; i++) {
+		struct bucket *b = &s->buckets[i];
+
+		comm_start(s->replicas, COMM_ALLGATHER, s->model->param + b->begin,
+			   b->end - b->begin, DTYPE_F32, 0, &b->request);
+		s->bytes += (int64_t)((b->end - b->begin) * sizeof(float));
+	}
+	for (int i = 0; i < s->n_buckets && s->zero; i++)
+		TRY(comm_wait(&s->buckets[i].request, err));
+out:
+	return st;
+}

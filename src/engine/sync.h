@@ -1,0 +1,63 @@
+/*
+ * sync.h - from this rank's gradients to new parameters, together with the other replicas.
+ *
+ * Gradients live in buckets: ranges of the flat array, whole layers, the last layers
+ * first. In the backward pass of the last micro-batch a bucket's sum starts as soon as its
+ * gradients are complete, and goes on beside the rest of the pass. With the optimizer state
+ * sharded, a replica gets the sum of its slice of each bucket only, updates that and
+ * gathers the others'.
+ */
+#ifndef KOLM_ENGINE_SYNC_H
+#define KOLM_ENGINE_SYNC_H
+
+#include "comm/comm.h"
+#include "model/model.h"
+#include "optim/optim.h"
+
+enum grad_sync { SYNC_DDP, SYNC_FLAT, SYNC_MASTER };
+extern const char *const grad_sync_names[]; /* NULL-terminated */
+
+struct bucket {
+	size_t begin, end; /* elements of the flat arrays */
+	int first_layer;   /* complete when this one is: the last to get its gradient */
+	bool started;
+	struct comm_request request;
+};
+
+struct sync {
+	struct model *model;   /* borrowed */
+	struct comm *replicas; /* or NULL: there is one */
+	enum grad_sync kind;
+	bool zero, overlap;
+	struct bucket *buckets; /* the first to be complete first */
+	int n_buckets;
+	int64_t bytes; /* brought to collectives so far */
+};
+
+struct sync_options {
+	enum grad_sync kind;
+	size_t bucket_bytes;
+	bool zero, overlap;
+};
+
+enum status sync_init(struct sync *s, struct model *m, struct comm *replicas,
+		      const struct sync_options *o, struct error *err);
+void sync_release(struct sync *s);
+
+/* Elements that this rank keeps optimizer state for. */
+size_t sync_state_size(const struct sync *s);
+
+/* A new step; then, in its last backward pass: a layer's gradient is complete. */
+void sync_begin(struct sync *s);
+void sync_layer_done(struct sync *s, int layer);
+/* Wait until all sums are there, starting those that are not under way yet. */
+enum status sync_finish(struct sync *s, struct error *err);
+
+/* The sum of squares of our gradients, parameters that other slices have too left out. */
+double sync_squares(const struct sync *s);
+/* Update what is ours; returns the same sum. */
+double sync_update(struct sync *s, struct optim *o);
+/* Give our parameters to the replicas that need them. */
+enum status sync_share(struct sync *s, struct error *err);
+
+#endif
