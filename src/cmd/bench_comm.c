@@ -311,6 +311,21 @@ out:
 	return st;
 }
 
+static enum status check_job(const struct bench *b, const struct launcher *by,
+			     struct error *err)
+{
+	if (b->ranks && b->ranks != by->ranks) {
+		FAIL(err, ERR_USAGE, "--ranks %d, but %s has started %d processes", b->ranks,
+		     by->name, by->ranks);
+		return HINT(err, "leave it out");
+	}
+	if (b->transport == 1) {
+		FAIL(err, ERR_USAGE, "--transport shm in what %s has started", by->name);
+		return HINT(err, "start kolm on its own for that");
+	}
+	return OK;
+}
+
 /* How this is to be measured: as a rank of a job, with MPI's help, or without. */
 enum status bench_comm(struct bench *b, struct error *err)
 {
@@ -331,6 +346,8 @@ enum status bench_comm(struct bench *b, struct error *err)
 
 	if (results == MAP_FAILED)
 		return FAIL(err, ERR_MEMORY, "no memory for the results");
+	if (launched)
+		TRY(check_job(b, &by, err));
 	if (first) {
 		TRY(bench_open(b, 0, err));
 		TRY(bench_memory(b, memory, err));

@@ -108,7 +108,11 @@ void comm_free(struct comm *c)
 	if (!c)
 		return;
 	assert(c->world != c || !c->first); /* requests under way */
+	if (c->world != c)
+		lock(c->world);
 	c->ops->free(c);
+	if (c->world != c)
+		unlock(c->world);
 	free(c->members);
 	free(c);
 }

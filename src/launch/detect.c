@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A number from 0 in the environment, or -1. */
 static int number_of(const char *name)
@@ -35,6 +36,9 @@ bool launcher_detect(struct launcher *l)
 		int rank = number_of(known[i].rank), ranks = number_of(known[i].ranks);
 
 		if (rank < 0 || ranks <= rank)
+			continue;
+		/* An interactive shell is a step of one task too: there we start our ranks. */
+		if (ranks == 1 && !strcmp(known[i].name, "Slurm"))
 			continue;
 		*l = (struct launcher){.name = known[i].name, .rank = rank, .ranks = ranks};
 		return true;

@@ -25,6 +25,9 @@ _Noreturn void rank_run(const struct rank_start *start);
 /* What a rank of either kind sets up: its cores, its environment, its backtrace. */
 void rank_prepare(struct rank *r, int local, bool pin);
 
+/* Before the board's memory goes away: signals that come later don't touch it. */
+void rank_forget_board(void);
+
 /* Be a rank of the job that a launcher has started. */
 enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *fn, void *arg,
 		    struct error *err);

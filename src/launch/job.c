@@ -3,7 +3,8 @@
  *
  * There is no supervisor here. A thread of each rank watches this rank: one that shows
  * no sign of life while it waits for nobody reports itself. One that waits speaks up only
- * later, when the culprit has not: it may be stopped, or its machine gone.
+ * if nobody on its machine shows one, and much later, when the culprit has not spoken: it
+ * may be stopped, or its machine gone.
  */
 #include "base/clock.h"
 #include "base/util.h"
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 50, PATIENCE_MS = 5000 };
+enum { POLL_MS = 50, PATIENCE = 3 }; /* a rank that waits has as many timeouts */
 
 struct watch {
 	const struct launch *launch;
@@ -33,18 +34,23 @@ static struct board_rank *own_board;
 
 static void on_signal(int number)
 {
-	own_board->stop = number;
+	if (own_board)
+		own_board->stop = number;
 }
 
 /* The first one asks for an orderly end; a second one ends us at once. */
 static void catch_signals(struct board_rank *board, bool graceful)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction before, action = {.sa_handler = on_signal,
+					   .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
 
 	own_board = board;
-	for (size_t i = 0; graceful && i < ARRAY_SIZE(numbers); i++)
-		sigaction(numbers[i], &action, NULL);
+	for (size_t i = 0; graceful && i < ARRAY_SIZE(numbers); i++) {
+		sigaction(numbers[i], NULL, &before);
+		if (numbers[i] != SIGHUP || before.sa_handler != SIG_IGN) /* nohup */
+			sigaction(numbers[i], &action, NULL);
+	}
 }
 
 static _Noreturn void report_hang(const struct watch *w, bool waiting, double ms)
@@ -60,10 +66,21 @@ static _Noreturn void report_hang(const struct watch *w, bool waiting, double ms
 	FAIL(&err, ERR_FAILED, "%s %s: last %s, for %.1f s", name, waiting ? "waits" : "hangs",
 	     doing, ms / 1e3);
 	if (waiting)
-		HINT(&err, "the rank that it waits for has not reported a hang: is it stopped, "
-			   "or its machine gone?");
+		HINT(&err,
+		     "the rank that it waits for works for long (then raise --timeout), is "
+		     "stopped, or its machine is gone");
 	error_print(&err);
 	mpi_abort(1);
+}
+
+/* Of this rank, or of all on this machine. */
+static uint64_t signs_of_life(const struct watch *w, bool all)
+{
+	uint64_t signs = w->rank->board->beats + w->status->completed;
+
+	for (int i = 0; all && i < w->rank->locals; i++)
+		signs += board_of(w->memory, i)->beats + shm_status(w->memory, i)->completed;
+	return signs;
 }
 
 static void *watch_rank(void *arg)
@@ -74,14 +91,14 @@ static void *watch_rank(void *arg)
 	struct timespec poll = {.tv_nsec = POLL_MS * 1000 * 1000};
 
 	while (!w->end) {
-		uint64_t signs = w->rank->board->beats + w->status->completed;
 		bool waiting = w->status->kind != REQUEST_NONE;
+		uint64_t signs = signs_of_life(w, waiting);
 		double now = clock_ms();
 
 		if (signs != seen)
 			since = now;
 		seen = signs;
-		if (now - since > w->launch->timeout_ms + (waiting ? PATIENCE_MS : 0))
+		if (now - since > w->launch->timeout_ms * (waiting ? PATIENCE : 1))
 			report_hang(w, waiting, now - since);
 		nanosleep(&poll, NULL);
 	}
@@ -163,13 +180,15 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	rank_prepare(&r, place.local, l->pin && place.cores_shared);
 	catch_signals(r.board, l->graceful);
 	if (l->timeout_ms > 0 && pthread_create(&w.thread, NULL, watch_rank, &w))
-		return FAIL(err, ERR_FAILED, "can't start a thread");
+		take_down(&w, FAIL(err, ERR_FAILED, "can't start a thread"), err);
 	st = fn(&r, arg, err);
 	if (!is_orderly(st))
 		take_down(&w, st, err);
 	w.end = true;
 	if (l->timeout_ms > 0)
 		pthread_join(w.thread, NULL);
+	own_board = NULL;
+	rank_forget_board();
 	comm_free(r.world);
 	mpi_end();
 out:

@@ -14,12 +14,18 @@
 
 static struct board_rank *own_board;
 
+void rank_forget_board(void)
+{
+	own_board = NULL;
+}
+
 /* Leave the addresses on the board and die of the signal after all. */
 static void on_fatal(int number)
 {
-	/* Safe in a handler once it was called before, which catch_fatal does. */
-	own_board->frames = backtrace(own_board->backtrace, BOARD_FRAMES); /* NOLINT */
 	signal(number, SIG_DFL);
+	/* Safe in a handler once it was called before, which catch_fatal does. */
+	if (own_board)
+		own_board->frames = backtrace(own_board->backtrace, BOARD_FRAMES); /* NOLINT */
 	raise(number);
 }
 
@@ -66,10 +72,11 @@ _Noreturn void rank_run(const struct rank_start *start)
 			 .board = board};
 	enum status st;
 
-	/* A terminal's Ctrl-C reaches us too, but it is the supervisor who decides. */
+	/* A terminal's Ctrl-C reaches us too, as does what batch systems send to the whole
+	   group, but it is the supervisor who decides. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGTERM, SIG_DFL);
+	signal(SIGTERM, start->launch->graceful ? SIG_IGN : SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != start->supervisor)
 		_exit(1); /* it died before we could ask to be told */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 50, GRACE_MS = 300 };
+enum { POLL_MS = 50, GRACE_MS = 300, TWICE_MS = 500 };
 
 struct child {
 	pid_t pid;	/* 0: has ended */
@@ -26,7 +26,8 @@ struct child {
 struct supervisor {
 	const struct launch *launch;
 	struct shm_memory *memory;
-	int asked; /* the signal after which the ranks are ending by themselves */
+	int asked;	 /* the signal after which the ranks are ending by themselves */
+	double asked_at; /* ms */
 	struct child children[SHM_RANKS_MAX];
 	int running;
 	double last_poll;
@@ -175,31 +176,33 @@ static int find_culprit(struct supervisor *s)
 	return culprit < 0 ? first : culprit;
 }
 
-/* "; ranks 0-4, 6 wait for it in all-reduce": those that wait in the same way as the first. */
+/* "; ranks 0-4, 6 wait for it in all-reduce": what the first of them waits in. */
 static void describe_victims(struct supervisor *s, int culprit, char *buf, size_t size)
 {
 	const struct comm_status *status = NULL;
-	int from = -1, listed = 0, n = 0;
+	int from = -1, victims = 0, n = 0;
+	char list[128] = "";
 
-	*buf = '\0';
-	for (int i = 0; i <= s->launch->ranks && (size_t)n + 16 < size; i++) {
+	for (int i = 0; i <= s->launch->ranks && n < 100; i++) {
 		bool one = i < s->launch->ranks && i != culprit && s->children[i].pid > 0 &&
 			   waits_for(s, i, culprit);
 
+		victims += one;
 		if (one && !status)
 			status = shm_status(s->memory, i);
 		if (one && from < 0)
 			from = i;
 		if (one || from < 0)
 			continue;
-		n += snprintf(buf + n, size - (size_t)n, listed ? ", %d" : "; ranks %d", from);
+		n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d", n ? ", " : "", from);
 		if (i - 1 > from)
-			n += snprintf(buf + n, size - (size_t)n, "-%d", i - 1);
-		listed++;
+			n += snprintf(list + n, sizeof(list) - (size_t)n, "-%d", i - 1);
 		from = -1;
 	}
+	*buf = '\0';
 	if (status)
-		snprintf(buf + n, size - (size_t)n, " wait for it in %s",
+		snprintf(buf, size, "; rank%s %s wait%s for it in %s", victims > 1 ? "s" : "",
+			 list, victims > 1 ? "" : "s",
 			 status->kind == REQUEST_COLLECTIVE
 				 ? comm_op_name((enum comm_op)status->op)
 				 : "a message");
@@ -274,9 +277,13 @@ static enum status on_signal(struct supervisor *s, int number, struct error *err
 	const char *name;
 	enum status code = error_of_signal(number, &name);
 
+	/* timeout(1) signals us and then the group that we are in: that is one request. */
+	if (s->asked && clock_ms() - s->asked_at < TWICE_MS)
+		return OK;
 	if (!s->launch->graceful || s->asked)
 		return FAIL(err, code, "stopped by %s", name);
 	s->asked = number;
+	s->asked_at = clock_ms();
 	for (int i = 0; i < s->launch->ranks; i++)
 		board_of(s->memory, i)->stop = number;
 	return OK;

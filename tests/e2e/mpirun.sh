@@ -31,4 +31,11 @@ grep -q "^kolm: rank 1 of 3 (dp1 pp0 mp0) on .* hangs: last at step 2" err.txt |
 "$MPIEXEC" -n 3 "$KOLM" train --dim 32 --dp 3 --batch 48 --device-memory 10KB --run-dir small >/dev/null 2>err.txt
 [ $? != 0 ] || fail "no memory ends well"
 [ "$(grep -c '^kolm: ' err.txt)" = 1 ] || fail "not one message: $(cat err.txt)"
+
+# Waiting for one that works is no hang; ranks with different options are.
+"$MPIEXEC" -n 2 "$KOLM" train --dim 16 --dp 2 --batch 32 --micro-batches 8 --steps 1 --warmup 0 --timeout 1 \
+	--inject rank=0,at=forward,sleep=600ms --quiet --run-dir slow || fail "waiting is taken for a hang"
+"$MPIEXEC" -n 1 "$KOLM" train --dim 32 --dp 2 --run-dir other : -n 1 "$KOLM" train --dim 64 --dp 2 --run-dir other >/dev/null 2>err.txt
+[ $? != 0 ] || fail "different options end well"
+grep -q "rank 1 has other options or other data than rank 0" err.txt || fail "different options: $(cat err.txt)"
 exit 0

@@ -58,4 +58,10 @@ for case in INT:130 TERM:143; do
 	grep -q '"interrupted": true' "$case/summary.json" || fail "no summary after SIG${case%:*}"
 	nobody_left "$case"
 done
+
+# A signal to the whole group, as timeout(1) and batch systems send it, is one request.
+timeout 1 "$KOLM" train --dim 64 --dp 2 --steps 1000000 --run-dir group >/dev/null 2>err.txt
+grep -q '"interrupted": true' group/summary.json || fail "no summary after timeout(1): $(cat err.txt)"
+grep -q "stopped by SIGTERM" err.txt || fail "timeout(1): $(cat err.txt)"
+nobody_left group
 exit 0

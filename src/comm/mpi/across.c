@@ -374,7 +374,7 @@ enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, 
 
 	assert(size < RESULT_HOP);
 	if (a) {
-		a->comm = comm;
+		a->comm = MPI_COMM_NULL; /* ours only if all goes well */
 		a->size = size;
 		a->rank = rank;
 		a->host_of = calloc((size_t)size, sizeof(int));
@@ -394,6 +394,7 @@ enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, 
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
 	}
 	list_hosts(a, hosts);
+	a->comm = comm;
 	*out = a;
 	return OK;
 }
@@ -406,7 +407,8 @@ void across_free(struct across *a)
 		free(a->lanes[i].sum);
 		free(a->lanes[i].requests);
 	}
-	MPI_Comm_free(&a->comm);
+	if (a->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&a->comm);
 	free(a->host_of);
 	free(a->local_of);
 	free(a->members);

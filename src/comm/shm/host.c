@@ -143,6 +143,19 @@ void *host_buffer(const struct host_group *g, const struct comm_request *r, int 
 	return g->shared->members[member].data[r->sequence % GROUP_SLOTS];
 }
 
+static uint64_t kind_of(const struct comm_request *r)
+{
+	return (uint64_t)r->n << 16 ^ (uint64_t)r->op << 12 ^ (uint64_t)r->dtype << 10 ^
+	       (uint64_t)r->root;
+}
+
+/* Members that bring different things would write where nothing is. */
+static void check_kinds(const struct host_group *g, const struct comm_request *r)
+{
+	for (int i = 0; i < g->count; i++)
+		assert(g->shared->members[i].kind[r->sequence % GROUP_SLOTS] == kind_of(r));
+}
+
 static bool all_arrived(const struct host_group *g, uint64_t sequence)
 {
 	struct member *m = g->shared->members;
@@ -172,13 +185,17 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 	    atomic_load_explicit(&me->arrived, memory_order_relaxed) == r->sequence &&
 	    (r->sequence < GROUP_SLOTS || all_departed(g, r->sequence - GROUP_SLOTS))) {
 		me->data[r->sequence % GROUP_SLOTS] = r->data;
+		me->kind[r->sequence % GROUP_SLOTS] = kind_of(r);
 		atomic_store_explicit(&me->arrived, r->sequence + 1, memory_order_release);
 		ring_others(g);
 		r->arrived = true;
 	}
-	return r->arrived && !r->worked &&
-	       atomic_load_explicit(&me->departed, memory_order_relaxed) == r->sequence &&
-	       all_arrived(g, r->sequence);
+	if (!r->arrived || r->worked ||
+	    atomic_load_explicit(&me->departed, memory_order_relaxed) != r->sequence ||
+	    !all_arrived(g, r->sequence))
+		return false;
+	check_kinds(g, r);
+	return true;
 }
 
 void host_depart(struct host_group *g, struct comm_request *r)

@@ -34,7 +34,8 @@ struct channel {
 struct member {
 	LINE _Atomic uint64_t arrived;
 	_Atomic uint64_t departed;
-	void *data[GROUP_SLOTS]; /* its buffers, written before arriving */
+	void *data[GROUP_SLOTS];    /* its buffers, written before arriving */
+	uint64_t kind[GROUP_SLOTS]; /* of what, how many, from whom: the same for all */
 };
 
 struct group {
