@@ -2,7 +2,9 @@
 #include "grid/draw.h"
 #include "base/util.h"
 
-enum { COLUMNS = 100, CELL = 5, GAP = 3, NAME = 13 };
+#include <stdio.h>
+
+enum { COLUMNS = 100, CELL = 6, STAGE = 10, GAP = 3, NAME = 12 };
 
 int grid_group_count(const struct grid *g, enum grid_axis axis)
 {
@@ -14,28 +16,28 @@ int grid_group_count(const struct grid *g, enum grid_axis axis)
 	return grid_size(g) / per_group[axis];
 }
 
-/* Stages first .. last-1 side by side. */
-static void draw_band(const struct grid *g, int first, int last, struct text *out)
+/* Stages first .. last-1 side by side, each in so many columns, aligned on the right. */
+static void draw_band(const struct grid *g, int first, int last, int width, struct text *out)
 {
+	char label[24];
+
 	text_addf(out, "%-*s", NAME, "");
-	for (int pp = first; pp < last; pp++)
-		text_addf(out, "%*sstage %-*d", GAP, "", imax(g->mp * CELL - 6, 4), pp);
-	text_addf(out, "\n%-*s", NAME, "");
 	for (int pp = first; pp < last; pp++) {
-		text_addf(out, "%*s", GAP, "");
-		for (int mp = 0; mp < g->mp; mp++)
-			text_addf(out, "mp%-*d", CELL - 2, mp);
-		text_addf(out, "%*s", imax(10 - g->mp * CELL, 0), "");
+		snprintf(label, sizeof(label), "stage %d", pp);
+		text_addf(out, "%*s", width, label);
 	}
+	text_addf(out, "\n%-*s", NAME, "");
+	for (int pp = first; pp < last; pp++)
+		for (int mp = 0; mp < g->mp; mp++) {
+			snprintf(label, sizeof(label), "mp%d", mp);
+			text_addf(out, "%*s", mp ? CELL : width - (g->mp - 1) * CELL, label);
+		}
 	for (int dp = 0; dp < g->dp; dp++) {
 		text_addf(out, "\nreplica %-*d", NAME - 8, dp);
-		for (int pp = first; pp < last; pp++) {
-			text_addf(out, "%*s", GAP, "");
+		for (int pp = first; pp < last; pp++)
 			for (int mp = 0; mp < g->mp; mp++)
-				text_addf(out, "%-*d", CELL,
+				text_addf(out, "%*d", mp ? CELL : width - (g->mp - 1) * CELL,
 					  grid_rank(g, (struct coords){dp, pp, mp}));
-			text_addf(out, "%*s", imax(10 - g->mp * CELL, 0), "");
-		}
 	}
 	text_add(out, "\n\n");
 }
@@ -51,7 +53,7 @@ static void draw_groups(const struct grid *g, enum grid_axis axis, struct text *
 
 		if (ranks[0] != rank)
 			continue; /* a group is listed at its first rank */
-		text_add(out, seen++ ? "  |" : "");
+		text_add(out, seen++ ? " |" : "");
 		for (int i = 0; i < n; i++)
 			text_addf(out, " %d", ranks[i]);
 	}
@@ -60,14 +62,14 @@ static void draw_groups(const struct grid *g, enum grid_axis axis, struct text *
 
 void grid_draw_text(const struct grid *g, struct text *out)
 {
-	int width = GAP + imax(g->mp * CELL, 10), side_by_side = (COLUMNS - NAME) / width;
+	int width = GAP + imax(g->mp * CELL, STAGE);
+	int side_by_side = imax((COLUMNS - NAME) / width, 1);
 
-	side_by_side = imax(side_by_side, 1);
 	text_addf(out, "dp %d x pp %d x mp %d: %d rank%s; rank = mp + %d * (dp + %d * pp)\n\n",
 		  g->dp, g->pp, g->mp, grid_size(g), grid_size(g) == 1 ? "" : "s", g->mp,
 		  g->dp);
 	for (int pp = 0; pp < g->pp; pp += side_by_side)
-		draw_band(g, pp, imin(pp + side_by_side, g->pp), out);
+		draw_band(g, pp, imin(pp + side_by_side, g->pp), width, out);
 	for (int axis = 0; axis < GRID_AXIS_COUNT; axis++)
 		draw_groups(g, (enum grid_axis)axis, out);
 }

@@ -11,7 +11,7 @@ enum {
 	ROW = 68,
 	MARGIN = 14, /* around the boxes of a panel */
 	BETWEEN = 34,
-	LEGEND_W = 430,
+	LEGEND_W = 500,
 };
 
 /* The fill of a replica: its model group. Light, so that the numbers can be read. */
@@ -128,7 +128,7 @@ static void draw_box(const struct grid *g, int rank, struct text *out)
 void grid_draw_svg(const struct grid *g, struct text *out)
 {
 	int width = imax(panel_x(g, g->pp), LEFT + LEGEND_W);
-	int height = TOP + 2 * MARGIN + 16 + g->dp * ROW;
+	int height = TOP + 2 * MARGIN + 36 + g->dp * ROW - (ROW - BOX_H);
 
 	text_addf(out,
 		  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
