@@ -146,7 +146,7 @@ static void grids_that_do_not_fit_are_refused(void **state)
 static void check_drawings(const struct grid *g)
 {
 	struct text text, svg;
-	char box[32];
+	char box[48];
 
 	text_init(&text);
 	text_init(&svg);
