@@ -24,14 +24,16 @@ static const struct command commands[] = {
 	{"train", cmd_train, "train a model and write what was measured", true},
 	{"bench", cmd_bench, "this machine's peaks, and kernels and communication against them",
 	 true},
+	{"grid", cmd_grid, "which rank has which part of the model, and the groups", false},
 	{"schedule", cmd_schedule, "draw a pipeline schedule and predict its bubble", false},
 	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
 	 false},
 	{"devices", cmd_devices, "what there is to compute on", false},
 };
 
-static const struct option_table *const tables[] = {
-	&config_table, &bench_table, &schedule_table, &doctor_table, &devices_table};
+static const struct option_table *const tables[] = {&config_table, &bench_table,
+						    &grid_table,   &schedule_table,
+						    &doctor_table, &devices_table};
 
 static void print_help(FILE *out)
 {
@@ -45,6 +47,8 @@ static void print_help(FILE *out)
 	fprintf(out, "\n'kolm COMMAND --help' lists a command's options.\n"
 		     "\nExamples:\n"
 		     "  kolm train --dim 1024 --depth 8 --batch 64\n"
+		     "  kolm grid --dp 2 --pp 2 --mp 2\n"
+		     "  kolm schedule --schedule 1f1b --pp 4 --micro-batches 8\n"
 		     "  kolm bench gemm\n");
 }
 

@@ -35,14 +35,16 @@ static double text_scale(const struct timeline *t, int columns)
 /* Put the sign of an operation into cells begin .. end-1 of a row. */
 static void put_span(char *row, int begin, int end, struct action a)
 {
-	static const char fill[] = {
-		[ACTION_F] = '=', [ACTION_B] = '-', [ACTION_I] = '-', [ACTION_W] = '+'};
+	static const char fills[2][4] = {
+		{[ACTION_F] = '=', [ACTION_B] = '-', [ACTION_I] = '-', [ACTION_W] = '+'},
+		{[ACTION_F] = '#', [ACTION_B] = '~', [ACTION_I] = '~', [ACTION_W] = '*'},
+	};
 	char number[16];
 	int width = end - begin, digits;
 
 	if (width <= 0)
 		return;
-	memset(row + begin, fill[a.kind], (size_t)width);
+	memset(row + begin, fills[a.chunk % 2][a.kind], (size_t)width);
 	digits = snprintf(number, sizeof(number), "%d", a.micro_batch);
 	if (digits < width)
 		memcpy(row + begin, number, (size_t)digits);

@@ -58,8 +58,9 @@ static enum status allocate(struct simulation *sim, struct timeline *t, struct e
 		sim->first[i] = total;
 		total += (size_t)s->orders[i].count;
 	}
-	sim->began = calloc(total, sizeof(*sim->began));
-	t->spans = calloc(total, sizeof(*t->spans));
+	/* One more: an empty array is none at all to some allocators. */
+	sim->began = calloc(total + 1, sizeof(*sim->began));
+	t->spans = calloc(total + 1, sizeof(*t->spans));
 	t->totals = calloc((size_t)s->stages, sizeof(*t->totals));
 	if (sim->first && sim->began && t->spans && t->totals)
 		return OK;
