@@ -22,6 +22,7 @@ struct command {
 
 static const struct command commands[] = {
 	{"train", cmd_train, "train a model and write what was measured", true},
+	{"verify", cmd_verify, "is a grid's run the same as one rank's?", false},
 	{"bench", cmd_bench, "this machine's peaks, and kernels and communication against them",
 	 true},
 	{"grid", cmd_grid, "which rank has which part of the model, and the groups", false},
@@ -31,9 +32,9 @@ static const struct command commands[] = {
 	{"devices", cmd_devices, "what there is to compute on", false},
 };
 
-static const struct option_table *const tables[] = {&config_table, &bench_table,
-						    &grid_table,   &schedule_table,
-						    &doctor_table, &devices_table};
+static const struct option_table *const tables[] = {
+	&config_table,	 &verify_table, &bench_table,  &grid_table,
+	&schedule_table, &doctor_table, &devices_table};
 
 static void print_help(FILE *out)
 {

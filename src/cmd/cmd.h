@@ -6,6 +6,7 @@
 #include "config/option.h"
 
 enum status cmd_train(int argc, char *const *argv, struct error *err);
+enum status cmd_verify(int argc, char *const *argv, struct error *err);
 enum status cmd_bench(int argc, char *const *argv, struct error *err);
 enum status cmd_grid(int argc, char *const *argv, struct error *err);
 enum status cmd_schedule(int argc, char *const *argv, struct error *err);
@@ -13,7 +14,7 @@ enum status cmd_doctor(int argc, char *const *argv, struct error *err);
 enum status cmd_devices(int argc, char *const *argv, struct error *err);
 
 /* Their options; that of train is config_table. */
-extern const struct option_table bench_table, grid_table, schedule_table, doctor_table,
-	devices_table;
+extern const struct option_table verify_table, bench_table, grid_table, schedule_table,
+	doctor_table, devices_table;
 
 #endif
