@@ -21,27 +21,38 @@ static void print_memory(const struct device *dev)
 	}
 }
 
+/* "3", or "3, 7, 11": the layers behind which the data goes to another stage. */
+static void list_crossings(const struct partition *p, char *buf, size_t size)
+{
+	int n = 0;
+
+	for (int k = 1; k < p->stages * p->chunks && (size_t)n + 16 < size; k++)
+		n += snprintf(buf + n, size - (size_t)n, "%s%d", n ? ", " : "",
+			      p->first[k] - 1);
+}
+
 /* Which layers are where, and where the data crosses from one stage to the next. */
 static void print_placement(const struct training *t)
 {
 	const struct partition *p = &t->partition;
-	int parts = p->stages * p->chunks;
+	int parts = p->stages * p->chunks, width = t->grid.dp * t->grid.mp;
+	char list[256];
 
 	for (int stage = 0; stage < t->grid.pp && t->grid.pp > 1; stage++) {
-		char layers[256] = "";
 		int n = 0;
 
 		for (int k = stage; k < parts && n < 200; k += p->stages)
-			n += snprintf(layers + n, sizeof(layers) - (size_t)n, "%s%d-%d",
+			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d-%d",
 				      n ? ", " : "", p->first[k], p->first[k + 1] - 1);
-		log_info("stage %d: layers %s on ranks %d to %d", stage, layers,
-			 stage * t->grid.dp * t->grid.mp,
-			 (stage + 1) * t->grid.dp * t->grid.mp - 1);
+		log_info("stage %d: layers %s on rank%s %d%s%.0d", stage, list,
+			 width > 1 ? "s" : "", stage * width, width > 1 ? "-" : "",
+			 width > 1 ? (stage + 1) * width - 1 : 0);
 	}
-	if (t->grid.pp > 1)
-		log_info("the data crosses %d times per forward pass, behind layer%s %d%s%s",
-			 parts - 1, parts > 2 ? "s" : "", p->first[1] - 1,
-			 parts > 2 ? " to " : "", "");
+	if (t->grid.pp > 1) {
+		list_crossings(p, list, sizeof(list));
+		log_info("the data crosses %d time%s per forward pass, behind layer %s",
+			 parts - 1, parts > 2 ? "s" : "", list);
+	}
 	if (t->grid.mp > 1)
 		log_info(
 			"each layer in %d slices, one per mp rank: even layers by their outputs, "

@@ -100,24 +100,25 @@ static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 				    .act = s->act,
 				    .rows = job->batch / s->grid.dp / s->micro_batches};
 	struct device_options options = {.threads = 1, .crowded = true};
-	struct engine_options o = {.shape = shape,
-				   .micro_batches = s->micro_batches,
-				   .labelled = s->labelled,
-				   .optimizer = {.kind = s->optimizer,
-						 .lr = 0.01f,
-						 .momentum = 0.9f,
-						 .beta1 = 0.9f,
-						 .beta2 = 0.99f,
-						 .eps = 1e-3f,
-						 .weight_decay = 0.01f},
-				   .clip = 0.5,
-				   .seed = 3,
-				   .grad_sync = s->sync,
-				   .bucket_bytes = 3000,
-				   .zero = s->zero,
-				   .base = s->base,
-				   .rank = rank,
-				   .grid = &s->grid};
+	struct engine_options o = {
+		.shape = shape,
+		.micro_batches = s->micro_batches,
+		.labelled = s->labelled,
+		.optimizer = {.kind = s->optimizer,
+			      .lr = 0.003f, /* larger ones amplify rounding in deep stacks */
+			      .momentum = 0.9f,
+			      .beta1 = 0.9f,
+			      .beta2 = 0.99f,
+			      .eps = 1e-3f,
+			      .weight_decay = 0.01f},
+		.clip = 0.5,
+		.seed = 3,
+		.grad_sync = s->sync,
+		.bucket_bytes = 3000,
+		.zero = s->zero,
+		.base = s->base,
+		.rank = rank,
+		.grid = &s->grid};
 	struct partition partition;
 	struct schedule schedule;
 	struct device *dev;
@@ -148,11 +149,13 @@ out:
 
 static void describe(const struct setting *s, char *buf, size_t size)
 {
-	snprintf(buf, size,
-		 "dp %d pp %d mp %d, %s, chunks %d, %d micro-batches, depth %d, dim %d, %s%s%s",
-		 s->grid.dp, s->grid.pp, s->grid.mp, schedule_name(s->schedule), s->chunks,
-		 s->micro_batches, s->depth, s->dim, grad_sync_names[s->sync],
-		 s->zero ? ", zero" : "", s->base ? ", base" : "");
+	snprintf(
+		buf, size,
+		"dp %d pp %d mp %d, %s, chunks %d, %d micro-batches, depth %d, dim %d, activation "
+		"%d, optimizer %d, %s%s%s",
+		s->grid.dp, s->grid.pp, s->grid.mp, schedule_name(s->schedule), s->chunks,
+		s->micro_batches, s->depth, s->dim, (int)s->act, (int)s->optimizer,
+		grad_sync_names[s->sync], s->zero ? ", zero" : "", s->base ? ", base" : "");
 }
 
 static void run(struct job *job)

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Grids from the command line: where layers go is printed and written, impossible ones are
+# refused with what fits, and kolm verify tells a same run from another one.
+. "$(dirname "$0")/lib.bash"
+
+"$KOLM" train --dim 32 --depth 20 --pp 5 --steps 2 --run-dir five >/dev/null 2>err.txt || fail "$(cat err.txt)"
+grep -q "^stage 4: layers 16-19 on rank 4" err.txt || fail "placement: $(cat err.txt)"
+grep -q "the data crosses 4 times per forward pass, behind layer 3, 7, 11, 15" err.txt || fail "crossings: $(cat err.txt)"
+summary() { tr -d ' \n' <five/summary.json; }
+for part in '"transfers_per_forward":{"messages":4,"bytes":32768}' '"grid":{"dp":1,"pp":5,"mp":1}' '"schedule":"1f1b"' \
+	'"engine":"hybrid"' '"layers":[0,1,2,3]' '"layers":[4,5,6,7]' '"layers":[8,9,10,11]' '"layers":[12,13,14,15]' \
+	'"layers":[16,17,18,19]'; do
+	summary | grep -qF "$part" || fail "summary.json has no $part: $(cat five/summary.json)"
+done
+[ "$(grep -o '"p2p_messages": [0-9]*' five/summary.json | cut -d' ' -f2 | tr '\n' ' ')" = "2 4 4 4 2 " ] || fail "messages per rank"
+
+# Sharded optimizer state: memory falls.
+for zero in 0 1; do
+	"$KOLM" train --dim 64 --dp 4 --optimizer adamw --steps 2 --zero $zero --quiet --run-dir zero$zero || fail "zero $zero"
+done
+bytes() { grep -o '"optimizer_bytes": [0-9]*' "$1/summary.json" | head -n 1 | cut -d' ' -f2; }
+[ "$(bytes zero1)" -lt $(($(bytes zero0) / 4 + 4096)) ] || fail "optimizer state: $(bytes zero0) and sharded $(bytes zero1)"
+
+expect_error 2 '--depth 3 is fewer layers than --pp 4 stages; every stage needs a layer' "$KOLM" train --pp 4 --depth 3
+expect_error 2 '--dim 1000 does not divide by --mp 3; --mp 2, 4, 5' "$KOLM" train --mp 3 --dim 1000
+expect_error 2 'DataParallel has whole replicas only' "$KOLM" train --grad-sync master --dp 2 --pp 2
+expect_error 2 'the master updates alone' "$KOLM" train --grad-sync master --dp 2 --zero 1
+expect_error 2 'only one of --dp, --pp and --mp can be auto' "$KOLM" train --dp auto --pp auto
+expect_error 2 '--chunks 2 is for --schedule interleaved only' "$KOLM" train --pp 2 --chunks 2
+expect_error 2 'give 2 numbers that add up to --depth 8' "$KOLM" train --pp 2 --layers-per-stage 3,4
+expect_error 2 "'x' is no number of layers" "$KOLM" train --pp 2 --layers-per-stage 3,x
+"$KOLM" train --dim 16 --pp 2 --layers-per-stage 7,1 --steps 2 --run-dir cut >/dev/null 2>err.txt || fail "layers per stage: $(cat err.txt)"
+grep -q "^stage 1: layers 7-7 on rank 1" err.txt || fail "layers per stage: $(cat err.txt)"
+
+"$KOLM" verify --dim 24 --dp 2 --pp 2 --mp 2 --micro-batches 2 --depth 5 --optimizer adamw --json >out.json || fail "verify"
+grep -q '"ok": true' out.json || fail "verify: $(cat out.json)"
+"$KOLM" verify --dim 24 --dp 2 --micro-batches 3 --micro-batch-size 5 >/dev/null || fail "verify with a batch that follows"
+"$KOLM" verify --dim 24 --mp 2 --weight-tolerance 0 --loss-tolerance 0 >out.txt 2>/dev/null
+[ $? = 1 ] || fail "verify with no tolerance: $(cat out.txt)"
+grep -q "NOT the same run" out.txt || fail "verify said: $(cat out.txt)"
+expect_error 2 "did you mean --dim" "$KOLM" verify --dmi 3
+ls "${TMPDIR:-/tmp}"/kolm-verify-* 2>/dev/null && fail "verify leaves folders behind"
+
+# Held-out samples are evaluated over the whole grid.
+"$MAKE_DIGITS" digits 2>/dev/null
+for grid in "" "--dp 2 --pp 2 --mp 2 --micro-batches 2"; do
+	"$KOLM" train --data csv:digits/digits.csv --dim 32 --depth 4 --batch 64 --optimizer adamw --steps 60 --quiet --threads 1 $grid --run-dir held || fail "digits $grid"
+	grep -o '"accuracy": [0-9.]*' held/summary.json >>accuracy.txt
+done
+[ "$(sort -u accuracy.txt | wc -l)" = 1 ] && [ "$(wc -l <accuracy.txt)" = 2 ] || fail "accuracies differ: $(cat accuracy.txt)"
+exit 0
