@@ -317,7 +317,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	struct option_values own;
 	struct launcher by;
 	char folders[2][PATH_MAX] = {"", ""}, grid[64];
-	struct resolved resolved;
+	struct resolved resolved = {0};
 	const char *tmp = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
 	int n = 0;
