@@ -5,17 +5,29 @@
 #ifndef KOLM_DEVICE_KERNEL_H
 #define KOLM_DEVICE_KERNEL_H
 
+#include "base/dtype.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { LINE_FLOATS = 16 }; /* of a cache line: what buffers are aligned and padded to */
 
-/* A matrix of floats in row order, possibly a window of a larger one. */
+/* A matrix in row order, possibly a window of a larger one. Of 16-bit elements, data only
+   says where they are. */
 struct view {
 	float *data;
-	size_t stride; /* elements from one row to the next, >= columns */
+	size_t stride;	 /* elements from one row to the next, >= columns */
+	enum dtype type; /* DTYPE_F32 if not said otherwise */
 };
+
+/* The view from a row on; of a view of nothing, nothing. */
+static inline struct view view_from(struct view v, size_t row)
+{
+	if (v.data)
+		v.data = (float *)((char *)v.data + row * v.stride * dtype_size(v.type));
+	return v;
+}
 
 enum activation { ACT_NONE, ACT_RELU, ACT_GELU, ACT_COUNT };
 
@@ -34,6 +46,7 @@ struct linear {
 	struct view saved; /* forward: takes the value before gelu if data is set;
 			      input gradient: as said above */
 	enum activation act;
+	enum dtype type; /* of weight and bias */
 	bool accumulate; /* weight gradient: add to what is there */
 };
 

@@ -212,7 +212,7 @@ static enum status report_hang(struct supervisor *s, struct error *err)
 {
 	int culprit = find_culprit(s);
 	const struct child *c = &s->children[culprit];
-	char doing[256], name[192], victims[160];
+	char doing[256], name[192], victims[256];
 
 	describe(s, culprit, doing, sizeof(doing));
 	board_name(s->launch, culprit, name, sizeof(name));

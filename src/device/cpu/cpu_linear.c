@@ -68,10 +68,9 @@ static struct linear rows_of(const struct linear *l, int r0, int r1)
 	struct linear part = *l;
 
 	part.rows = r1 - r0;
-	part.x.data += (size_t)r0 * l->x.stride;
-	part.y.data += (size_t)r0 * l->y.stride;
-	if (l->saved.data)
-		part.saved.data += (size_t)r0 * l->saved.stride;
+	part.x = view_from(l->x, (size_t)r0);
+	part.y = view_from(l->y, (size_t)r0);
+	part.saved = view_from(l->saved, (size_t)r0);
 	part.accumulate = l->accumulate || r0 > 0;
 	return part;
 }

@@ -9,9 +9,38 @@
 #include <math.h>
 #include <string.h>
 
+static float get(const void *p, size_t i, enum dtype type)
+{
+	const uint16_t *half = p;
+
+	if (type == DTYPE_F32)
+		return ((const float *)p)[i];
+	return type == DTYPE_F16 ? half_to_float(half[i]) : bfloat_to_float(half[i]);
+}
+
+static void put(void *p, size_t i, enum dtype type, float value)
+{
+	uint16_t *half = p;
+
+	if (type == DTYPE_F32)
+		((float *)p)[i] = value;
+	else
+		half[i] = type == DTYPE_F16 ? half_from_float(value) : bfloat_from_float(value);
+}
+
 static float weight_at(const struct linear *l, int o, int i)
 {
-	return l->weight[layout_index(l->out, l->in, o, i)];
+	return get(l->weight, layout_index(l->out, l->in, o, i), l->type);
+}
+
+static float element(struct view v, int row, int column)
+{
+	return get(v.data, (size_t)row * v.stride + (size_t)column, v.type);
+}
+
+static void set_element(struct view v, int row, int column, float value)
+{
+	put(v.data, (size_t)row * v.stride + (size_t)column, v.type, value);
 }
 
 static double normal_cdf(double z)
@@ -49,21 +78,18 @@ static float derivative(float saved, enum activation act)
 static void forward(const struct linear *l, int p0, int p1, float *scratch)
 {
 	(void)scratch;
-	for (int r = 0; r < l->rows; r++) {
-		const float *x = l->x.data + (size_t)r * l->x.stride;
-
+	for (int r = 0; r < l->rows; r++)
 		for (int o = p0 * PANEL; o < imin(p1 * PANEL, l->out); o++) {
 			double sum = 0;
 			float z;
 
 			for (int i = 0; i < l->in; i++)
-				sum += (double)x[i] * weight_at(l, o, i);
-			z = (float)sum + (l->bias ? l->bias[o] : 0);
+				sum += (double)element(l->x, r, i) * weight_at(l, o, i);
+			z = (float)sum + (l->bias ? get(l->bias, (size_t)o, l->type) : 0);
 			if (l->saved.data)
-				l->saved.data[(size_t)r * l->saved.stride + (size_t)o] = z;
-			l->y.data[(size_t)r * l->y.stride + (size_t)o] = activate(z, l->act);
+				set_element(l->saved, r, o, z);
+			set_element(l->y, r, o, activate(z, l->act));
 		}
-	}
 }
 
 static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
@@ -76,8 +102,8 @@ static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
 				packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
 						 BLOCK_STRIDE;
 
-			memcpy(to, l->y.data + (size_t)r * l->y.stride + o0,
-			       (size_t)n * sizeof(float));
+			for (int i = 0; i < n; i++)
+				to[i] = element(l->y, r, o0 + i);
 			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
 		}
 	}
@@ -88,44 +114,36 @@ static void backward_input(const struct linear *l, const float *packed, int i0, 
 {
 	(void)packed;
 	(void)scratch;
-	for (int r = 0; r < l->rows; r++) {
-		const float *dy = l->y.data + (size_t)r * l->y.stride;
-
+	for (int r = 0; r < l->rows; r++)
 		for (int i = i0; i < imin(i1, l->in); i++) {
 			double sum = 0;
 			float slope = 1;
 
 			for (int o = 0; o < l->out; o++)
-				sum += (double)dy[o] * weight_at(l, o, i);
+				sum += (double)element(l->y, r, o) * weight_at(l, o, i);
 			if (l->act != ACT_NONE)
-				slope = derivative(
-					l->saved.data[(size_t)r * l->saved.stride + (size_t)i],
-					l->act);
-			l->x.data[(size_t)r * l->x.stride + (size_t)i] = (float)sum * slope;
+				slope = derivative(element(l->saved, r, i), l->act);
+			set_element(l->x, r, i, (float)sum * slope);
 		}
-	}
 }
 
 static void backward_weight(const struct linear *l, int p0, int p1, float *scratch)
 {
 	(void)scratch;
 	for (int o = p0 * PANEL; o < imin(p1 * PANEL, l->out); o++) {
-		const float *dy = l->y.data + o;
-		double bias = l->bias && l->accumulate ? l->bias[o] : 0;
+		double bias = l->bias && l->accumulate ? get(l->bias, (size_t)o, l->type) : 0;
 
 		for (int i = 0; i < l->in; i++) {
-			float *dw = &l->weight[layout_index(l->out, l->in, o, i)];
-			double sum = l->accumulate ? *dw : 0;
+			double sum = l->accumulate ? weight_at(l, o, i) : 0;
 
 			for (int r = 0; r < l->rows; r++)
-				sum += (double)dy[(size_t)r * l->y.stride] *
-				       l->x.data[(size_t)r * l->x.stride + (size_t)i];
-			*dw = (float)sum;
+				sum += (double)element(l->y, r, o) * element(l->x, r, i);
+			put(l->weight, layout_index(l->out, l->in, o, i), l->type, (float)sum);
 		}
 		for (int r = 0; r < l->rows; r++)
-			bias += dy[(size_t)r * l->y.stride];
+			bias += element(l->y, r, o);
 		if (l->bias)
-			l->bias[o] = (float)bias;
+			put(l->bias, (size_t)o, l->type, (float)bias);
 	}
 }
 

@@ -7,10 +7,20 @@
 #include "device/cpu/simd_input.h"
 #include "device/cpu/simd_weight.h"
 
-/* Copying gains nothing from vectors. */
 static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
 {
-	kernels_reference.pack_dy(l, r0, r1, packed);
+	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
+		int n = imin(BLOCK, l->out - o0);
+
+		for (int r = r0; r < r1; r++) {
+			float *to =
+				packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
+						 BLOCK_STRIDE;
+
+			get_as(l->y, r, o0, to, n);
+			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
+		}
+	}
 }
 
 static void simd_activate_row(float *y, const float *bias, float *before, int n,

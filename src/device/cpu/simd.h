@@ -6,6 +6,9 @@
 #ifndef KOLM_DEVICE_CPU_SIMD_H
 #define KOLM_DEVICE_CPU_SIMD_H
 
+#include "base/dtype.h"
+#include "base/half.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #if defined(__x86_64__)
@@ -64,6 +67,58 @@ INLINE vec load(const float *p)
 INLINE void store(float *p, vec v)
 {
 	*(vec_any *)p = v;
+}
+
+/* VL elements of any type from number i on, as floats. type is a constant. */
+INLINE vec load_as(const void *p, size_t i, const enum dtype type)
+{
+	const uint16_t *half = (const uint16_t *)p + i;
+
+	if (type == DTYPE_F32)
+		return load((const float *)p + i);
+#if defined(KOLM_AVX512)
+	if (type == DTYPE_F16)
+		return (vec)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)half));
+	return (vec)_mm512_slli_epi32(
+		_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)half)), 16);
+#elif defined(KOLM_AVX2)
+	if (type == DTYPE_F16)
+		return (vec)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)half));
+	return (vec)_mm256_slli_epi32(
+		_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)half)), 16);
+#else
+	vec v;
+
+	for (int j = 0; j < VL; j++)
+		v[j] = type == DTYPE_F16 ? half_to_float(half[j]) : bfloat_to_float(half[j]);
+	return v;
+#endif
+}
+
+/* And back, rounded to nearest, ties to even. */
+INLINE void store_as(void *p, size_t i, vec v, const enum dtype type)
+{
+	uint16_t *half = (uint16_t *)p + i;
+
+	if (type == DTYPE_F32) {
+		store((float *)p + i, v);
+		return;
+	}
+#if defined(KOLM_AVX512)
+	if (type == DTYPE_F16) {
+		_mm256_storeu_si256((__m256i *)half,
+				    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+		return;
+	}
+#elif defined(KOLM_AVX2)
+	if (type == DTYPE_F16) {
+		_mm_storeu_si128((__m128i *)half,
+				 _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+		return;
+	}
+#endif
+	for (int j = 0; j < VL; j++)
+		half[j] = type == DTYPE_F16 ? half_from_float(v[j]) : bfloat_from_float(v[j]);
 }
 
 INLINE vec splat(float s)

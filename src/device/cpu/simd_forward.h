@@ -8,22 +8,24 @@ struct forward_tile {
 	float *sum; /* (rows, TILE_WIDTH), added to unless first */
 	const float *x;
 	size_t x_stride;
-	const float *w;
-	size_t w_stride; /* from panel to panel */
+	const void *w;
+	size_t w_stride; /* elements from panel to panel */
 	int width;	 /* inputs */
 	bool first;
 	struct ahead ahead;
 };
 
 /* One input of every row, times its weights. */
-INLINE void forward_input(vec (*sum)[TILE_VECS], const float *const *x, const float *w,
-			  size_t w_stride, int i, const int rows, const int panels)
+INLINE void forward_input(vec (*sum)[TILE_VECS], const float *const *x, const void *w,
+			  size_t at, size_t w_stride, int i, const int rows, const int panels,
+			  const enum dtype type)
 {
 	vec weights[TILE_VECS];
 
 	UNROLL
 	for (int j = 0; j < panels * VPP; j++) {
-		weights[j] = load(w + (size_t)(j / VPP) * w_stride + (j % VPP) * VL);
+		weights[j] =
+			load_as(w, at + (size_t)(j / VPP) * w_stride + (j % VPP) * VL, type);
 		PIN(weights[j]);
 	}
 	UNROLL
@@ -36,10 +38,13 @@ INLINE void forward_input(vec (*sum)[TILE_VECS], const float *const *x, const fl
 	}
 }
 
-INLINE void forward_tile(const struct forward_tile *t, const int rows, const int panels)
+INLINE void forward_tile(const struct forward_tile *t, const int rows, const int panels,
+			 const enum dtype type)
 {
 	vec sum[TILE_ROWS][TILE_VECS];
-	const float *x[TILE_ROWS], *w = t->w, *ahead = t->ahead.at;
+	const float *x[TILE_ROWS];
+	const void *w = t->w;
+	const char *ahead = t->ahead.at;
 	float *out = t->sum;
 	bool first = t->first;
 	size_t w_stride = t->w_stride, ahead_stride = t->ahead.stride;
@@ -53,17 +58,17 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 		for (int j = 0; j < panels * VPP; j++)
 			sum[r][j] = (vec){0};
 	}
-	for (; i < width; i++, w += PANEL) {
+	for (; i < width; i++) {
 		if (i % 4 == 0) {
 			/* A little more than was asked for is cheaper than counting. */
-			for (int n = 0; n < per_step; n++, ahead += PANEL) {
+			for (int n = 0; n < per_step; n++, ahead += PANEL * dtype_size(type)) {
 				UNROLL
 				for (int p = 0; p < panels; p++)
 					__builtin_prefetch(ahead + (size_t)p * ahead_stride, 0,
 							   2);
 			}
 		}
-		forward_input(sum, x, w, w_stride, i, rows, panels);
+		forward_input(sum, x, w, (size_t)i * PANEL, w_stride, i, rows, panels, type);
 	}
 	UNROLL
 	for (int r = 0; r < rows; r++) {
@@ -97,7 +102,7 @@ static void forward_finish(const struct linear *l, const float *sums, int o0, in
 	float bias[TILE_WIDTH] = {0}, z[TILE_WIDTH], y[TILE_WIDTH];
 
 	if (l->bias)
-		memcpy(bias, l->bias + o0, (size_t)n * sizeof(float));
+		get_as((struct view){l->bias, 0, l->type}, 0, o0, bias, n);
 	for (int r = 0; r < l->rows; r++) {
 		for (int j = 0; j < n; j += VL) {
 			vec value = load(sums + (size_t)r * TILE_WIDTH + j) + load(bias + j);
@@ -106,10 +111,26 @@ static void forward_finish(const struct linear *l, const float *sums, int o0, in
 			store(y + j, activate(value, l->act));
 		}
 		if (l->saved.data)
-			memcpy(l->saved.data + (size_t)r * l->saved.stride + o0, z,
-			       (size_t)n * sizeof(float));
-		memcpy(l->y.data + (size_t)r * l->y.stride + o0, y, (size_t)n * sizeof(float));
+			put_as(l->saved, r, o0, z, n);
+		put_as(l->y, r, o0, y, n);
 	}
+}
+
+/* The inputs of a slab as floats: where they are, or a converted copy of that slab. */
+static struct view slab_inputs(const struct linear *l, int s, float *scratch)
+{
+	int width = imin(SLAB, l->in - s * SLAB);
+
+	if (l->x.type == DTYPE_F32)
+		return (struct view){l->x.data + s * SLAB, l->x.stride, DTYPE_F32};
+	for (int r = 0; r < l->rows; r++)
+		get_as(l->x, r, s * SLAB, scratch + (size_t)r * SLAB, width);
+	return (struct view){scratch, SLAB, DTYPE_F32};
+}
+
+static const char *weight_place(const struct linear *l, size_t element)
+{
+	return (const char *)l->weight + element * dtype_size(l->type);
 }
 
 /* All rows of a group of panels in one slab; ahead is what comes after. */
@@ -119,10 +140,11 @@ static void forward_slab(const struct linear *l, int s, int p, int panels,
 	struct tiling tiling = tile_rows(l->rows);
 	int lines = (int)ceil_div(ahead->lines, tiling.tiles), r = 0;
 	size_t panel = layout_panel_size(layout_slab_width(l->in, s));
+	struct view x = slab_inputs(l, s, sums + ROWS_MAX * TILE_WIDTH);
 	struct forward_tile t = {
-		.w = l->weight + layout_slab_offset(l->out, s) + (size_t)p * panel,
+		.w = weight_place(l, layout_slab_offset(l->out, s) + (size_t)p * panel),
 		.w_stride = panel,
-		.x_stride = l->x.stride,
+		.x_stride = x.stride,
 		.width = imin(SLAB, l->in - s * SLAB),
 		.first = s == 0,
 		.ahead = {.at = ahead->at, .stride = ahead->stride, .lines = lines},
@@ -132,9 +154,9 @@ static void forward_slab(const struct linear *l, int s, int p, int panels,
 		int rows = tiling.size + (i < tiling.larger);
 
 		t.sum = sums + r * TILE_WIDTH;
-		t.x = l->x.data + (size_t)r * l->x.stride + s * SLAB;
-		forward_tiles[panels - 1][rows - 1](&t);
-		t.ahead.at += (size_t)lines * PANEL;
+		t.x = x.data + (size_t)r * x.stride;
+		forward_tiles[l->type][panels - 1][rows - 1](&t);
+		t.ahead.at += (size_t)lines * PANEL * dtype_size(l->type);
 		r += rows;
 	}
 }
@@ -151,9 +173,10 @@ static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
 			int next_slab = (s + 1) % slabs, next_panel = s + 1 < slabs ? p : end;
 			int width = layout_slab_width(l->in, next_slab);
 			struct ahead ahead = {
-				.at = l->weight + layout_slab_offset(l->out, next_slab) +
-				      (size_t)next_panel * layout_panel_size(width),
-				.stride = layout_panel_size(width),
+				.at = weight_place(l, layout_slab_offset(l->out, next_slab) +
+							      (size_t)next_panel *
+								      layout_panel_size(width)),
+				.stride = layout_panel_size(width) * dtype_size(l->type),
 				.lines = next_panel < p1 ? width : 0,
 			};
 

@@ -7,18 +7,20 @@
 struct input_tile {
 	float *sum;	 /* (rows, SLAB), added to unless first */
 	const float *dy; /* packed */
-	const float *w;
+	const void *w;
 	size_t w_stride;
 	int panels;
 	bool first;
 	struct ahead ahead; /* contiguous: stride unused */
 };
 
-INLINE void input_tile(const struct input_tile *t, const int rows, const int inputs)
+INLINE void input_tile(const struct input_tile *t, const int rows, const int inputs,
+		       const enum dtype type)
 {
 	vec sum[TILE_ROWS * TILE_INPUTS + 3];
-	const float *w = t->w, *dy = t->dy, *ahead = t->ahead.at;
-	size_t w_stride = t->w_stride;
+	const float *dy = t->dy;
+	const char *w = t->w, *ahead = t->ahead.at;
+	size_t w_stride = t->w_stride * dtype_size(type);
 	int per_panel = (int)ceil_div(t->ahead.lines, t->panels);
 	float *out = t->sum;
 	bool first = t->first;
@@ -33,7 +35,7 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 
 			UNROLL
 			for (int i = 0; i < inputs; i++) {
-				weights[i] = load(w + i * PANEL + h);
+				weights[i] = load_as(w, (size_t)(i * PANEL + h), type);
 				PIN(weights[i]);
 			}
 			UNROLL
@@ -46,7 +48,7 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 					sum[r * inputs + i] += gradient * weights[i];
 			}
 		}
-		for (int n = 0; n < per_panel; n++, ahead += PANEL)
+		for (int n = 0; n < per_panel; n++, ahead += PANEL * dtype_size(type))
 			__builtin_prefetch(ahead, 0, 2);
 	}
 	/* Four sums over lanes at a time: a row of 4 inputs, or two rows of 2. */
@@ -70,27 +72,35 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 	}
 }
 
-#define INPUT_TILE(rows)                                          \
-	static void input_tile_##rows(const struct input_tile *t) \
-	{                                                         \
-		input_tile(t, rows, TILE_INPUTS);                 \
+#define INPUT_TILE(rows, type)                                             \
+	static void input_tile_##rows##_##type(const struct input_tile *t) \
+	{                                                                  \
+		input_tile(t, rows, TILE_INPUTS, DTYPE_##type);            \
 	}
+#define INPUT_TILES3(type) INPUT_TILE(1, type) INPUT_TILE(2, type) INPUT_TILE(3, type)
+#define INPUT_ROW3(type)   input_tile_1_##type, input_tile_2_##type, input_tile_3_##type
+#if TILE_ROWS == 6
+#define INPUT_TILES(type) \
+	INPUT_TILES3(type) INPUT_TILE(4, type) INPUT_TILE(5, type) INPUT_TILE(6, type)
+#define INPUT_ROW(type)                                                     \
+	{                                                                   \
+		INPUT_ROW3(type), input_tile_4_##type, input_tile_5_##type, \
+			input_tile_6_##type                                 \
+	}
+#else
+#define INPUT_TILES(type) INPUT_TILES3(type)
+#define INPUT_ROW(type)          \
+	{                        \
+		INPUT_ROW3(type) \
+	}
+#endif
 /* clang-format off */
-INPUT_TILE(1)
-INPUT_TILE(2)
-INPUT_TILE(3)
-#if TILE_ROWS == 6
-INPUT_TILE(4)
-INPUT_TILE(5)
-INPUT_TILE(6)
-#endif
+INPUT_TILES(F32)
+INPUT_TILES(F16)
+INPUT_TILES(BF16)
 /* clang-format on */
-static void (*const input_tiles[TILE_ROWS])(const struct input_tile *) = {
-	input_tile_1, input_tile_2, input_tile_3,
-#if TILE_ROWS == 6
-	input_tile_4, input_tile_5, input_tile_6,
-#endif
-};
+static void (*const input_tiles[][TILE_ROWS])(const struct input_tile *) = {
+	INPUT_ROW(F32), INPUT_ROW(F16), INPUT_ROW(BF16)};
 
 INLINE vec derivative(vec saved, enum activation act)
 {
@@ -109,14 +119,12 @@ static void input_finish(const struct linear *l, float *sums, int i0, int n)
 		float *sum = sums + (size_t)r * SLAB, saved[SLAB + VL] = {0};
 
 		if (l->act != ACT_NONE) {
-			memcpy(saved, l->saved.data + (size_t)r * l->saved.stride + i0,
-			       (size_t)n * sizeof(float));
+			get_as(l->saved, r, i0, saved, n);
 			for (int i = 0; i < n; i += VL)
 				store(sum + i,
 				      load(sum + i) * derivative(load(saved + i), l->act));
 		}
-		memcpy(l->x.data + (size_t)r * l->x.stride + i0, sum,
-		       (size_t)n * sizeof(float));
+		put_as(l->x, r, i0, sum, n);
 	}
 }
 
@@ -127,8 +135,7 @@ static void input_block(const struct linear *l, const float *packed, int s, int 
 	int width = layout_slab_width(l->in, s), r = 0;
 	struct tiling tiling = tile_rows(l->rows);
 	size_t panel = layout_panel_size(width);
-	const float *w = l->weight + layout_slab_offset(l->out, s) +
-			 (size_t)block * BLOCK_PANELS * panel;
+	size_t w = layout_slab_offset(l->out, s) + (size_t)block * BLOCK_PANELS * panel;
 	struct input_tile t = {
 		.dy = packed + (size_t)block * (size_t)l->rows * BLOCK_STRIDE,
 		.w_stride = panel,
@@ -137,7 +144,7 @@ static void input_block(const struct linear *l, const float *packed, int s, int 
 	};
 
 	/* Blocks lie one behind the other in memory, and slabs too. */
-	t.ahead.at = w + (size_t)t.panels * panel;
+	t.ahead.at = weight_place(l, w + (size_t)t.panels * panel);
 	if (b - a == width)
 		t.ahead.lines = (int)ceil_div(t.panels * (width + SPARE),
 					      tiling.tiles * (width / TILE_INPUTS));
@@ -146,9 +153,9 @@ static void input_block(const struct linear *l, const float *packed, int s, int 
 
 		for (int k = a; k < b; k += TILE_INPUTS) {
 			t.sum = sums + r * SLAB + (k - a);
-			t.w = w + (size_t)k * PANEL;
-			input_tiles[rows - 1](&t);
-			t.ahead.at += (size_t)t.ahead.lines * PANEL;
+			t.w = weight_place(l, w + (size_t)k * PANEL);
+			input_tiles[l->type][rows - 1](&t);
+			t.ahead.at += (size_t)t.ahead.lines * PANEL * dtype_size(l->type);
 		}
 		t.dy += (size_t)rows * BLOCK_STRIDE;
 		r += rows;

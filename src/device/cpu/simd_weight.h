@@ -5,7 +5,7 @@
 #include "device/cpu/simd_tile.h"
 
 struct weight_tile {
-	float *w; /* TILE_ROWS inputs of each panel */
+	void *w; /* TILE_ROWS inputs of each panel */
 	size_t w_stride;
 	const float *x;	 /* (rows, SLAB) */
 	const float *dy; /* (rows, TILE_WIDTH) */
@@ -13,11 +13,12 @@ struct weight_tile {
 	bool accumulate;
 };
 
-INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int panels)
+INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int panels,
+			const enum dtype type)
 {
 	vec sum[TILE_ROWS][TILE_VECS];
 	const float *x = t->x, *dy = t->dy;
-	float *w = t->w;
+	char *w = t->w;
 	size_t w_stride = t->w_stride;
 	bool accumulate = t->accumulate;
 
@@ -33,8 +34,9 @@ INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int
 		if (r < inputs) {
 			UNROLL
 			for (int p = 0; p < panels; p++)
-				__builtin_prefetch(w + (size_t)p * w_stride +
-							   (r + 2 * TILE_ROWS) * PANEL,
+				__builtin_prefetch(w + ((size_t)p * w_stride +
+							(size_t)(r + 2 * TILE_ROWS) * PANEL) *
+								   dtype_size(type),
 						   1, 3);
 		}
 
@@ -56,10 +58,12 @@ INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int
 	for (int i = 0; i < inputs; i++) {
 		UNROLL
 		for (int j = 0; j < panels * VPP; j++) {
-			float *to =
-				w + (size_t)(j / VPP) * w_stride + i * PANEL + (j % VPP) * VL;
+			size_t at = (size_t)(j / VPP) * w_stride + (size_t)(i * PANEL) +
+				    (size_t)(j % VPP) * VL;
 
-			store(to, accumulate ? load(to) + sum[i][j] : sum[i][j]);
+			store_as(w, at,
+				 accumulate ? load_as(w, at, type) + sum[i][j] : sum[i][j],
+				 type);
 		}
 	}
 }
@@ -74,6 +78,11 @@ INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, 
 	const float *row = from->data + c0;
 
 	for (int r = 0; r < rows; r++, row += from->stride, to += width) {
+		if (from->type != DTYPE_F32) {
+			get_as(*from, r, c0, to, n);
+			memset(to + n, 0, (size_t)(width - n) * sizeof(float));
+			continue;
+		}
 		if (n == width) { /* copied in line: this is most of all cases */
 			UNROLL
 			for (int j = 0; j < width; j += VL)
@@ -87,14 +96,15 @@ INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, 
 
 static void bias_gradient(const struct linear *l, const float *dy, int o0, int n)
 {
+	struct view bias = {l->bias, 0, l->type};
 	float sums[TILE_WIDTH] = {0};
 
 	if (l->accumulate)
-		memcpy(sums, l->bias + o0, (size_t)n * sizeof(float));
+		get_as(bias, 0, o0, sums, n);
 	for (int r = 0; r < l->rows; r++)
 		for (int j = 0; j < n; j += VL)
 			store(sums + j, load(sums + j) + load(dy + (size_t)r * TILE_WIDTH + j));
-	memcpy(l->bias + o0, sums, (size_t)n * sizeof(float));
+	put_as(bias, 0, o0, sums, n);
 }
 
 static void simd_backward_weight(const struct linear *l, int p0, int p1, float *scratch)
@@ -105,7 +115,7 @@ static void simd_backward_weight(const struct linear *l, int p0, int p1, float *
 	for (int s = 0; s < layout_slabs(l->in); s++) {
 		int width = layout_slab_width(l->in, s);
 		size_t panel = layout_panel_size(width);
-		float *slab = l->weight + layout_slab_offset(l->out, s);
+		size_t slab = layout_slab_offset(l->out, s);
 
 		gather(&l->x, l->rows, s * SLAB, imin(SLAB, l->in - s * SLAB), x, SLAB);
 		for (int g = 0; g < groups; g++) {
@@ -121,9 +131,12 @@ static void simd_backward_weight(const struct linear *l, int p0, int p1, float *
 			if (s == 0 && l->bias)
 				bias_gradient(l, dy, p * PANEL, n);
 			for (int k = 0; k < width; k += TILE_ROWS) {
-				t.w = slab + (size_t)p * panel + (size_t)k * PANEL;
+				t.w = (char *)l->weight +
+				      (slab + (size_t)p * panel + (size_t)k * PANEL) *
+					      dtype_size(l->type);
 				t.x = x + k;
-				weight_tiles[end - p - 1][imin(TILE_ROWS, width - k) - 1](&t);
+				weight_tiles[l->type][end - p - 1]
+					    [imin(TILE_ROWS, width - k) - 1](&t);
 			}
 		}
 	}
