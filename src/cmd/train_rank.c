@@ -129,7 +129,9 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	struct step_metrics s = {.step = step, .warmup = step < t->config.warmup};
 	struct step_result result;
 
+	s.data_ms = clock_ms();
 	load_batch(t, step);
+	s.data_ms = clock_ms() - s.data_ms;
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
 	s.ms = clock_ms();
@@ -152,6 +154,8 @@ static enum status stopped_by(int number, const struct training *t, struct error
 
 	FAIL(err, code, "stopped by %s after %d of %d steps", name, t->metrics.count,
 	     t->config.steps);
+	if (t->weights_folder)
+		return code; /* kolm verify keeps nothing */
 	return HINT(err, "what was measured is in %s", t->run.folder);
 }
 
@@ -247,10 +251,14 @@ static uint64_t hash_of(const struct training *t)
 	h = hash(h, j.text.data, strlen(j.text.data));
 	json_release(&j);
 	h = hash(h, sizes, sizeof(sizes));
-	if (d->kind == DATA_TABLE)
-		h = hash(h, d->table.values,
-			 (size_t)d->table.samples * (size_t)d->table.features * sizeof(float));
-	return h;
+	if (d->kind != DATA_TABLE)
+		return h;
+	h = hash(h, d->table.values,
+		 (size_t)d->table.samples * (size_t)d->table.features * sizeof(float));
+	if (d->labelled)
+		return hash(h, d->table.labels,
+			    (size_t)d->table.samples * sizeof(*d->table.labels));
+	return hash(h, d->table.targets, (size_t)d->table.samples * sizeof(*d->table.targets));
 }
 
 /* Ranks of a job each read their own options and files: they could differ. */

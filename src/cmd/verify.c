@@ -78,9 +78,10 @@ static enum status read_losses(struct outcome *o, const char *folder, struct err
 	}
 	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line) {
-		json_t *j = json_loads(line, 0, NULL);
+		json_t *j = json_loads(line, 0, NULL), *loss = json_object_get(j, "loss");
 
-		o->losses[o->count++] = json_number_value(json_object_get(j, "loss"));
+		/* JSON has no NaN: it is null there. */
+		o->losses[o->count++] = json_is_number(loss) ? json_number_value(loss) : NAN;
 		json_decref(j);
 	}
 out:
@@ -156,6 +157,7 @@ static enum status train(int argc, char *const *argv, bool alone, const char *fo
 		c->nproc_per_node = 0;
 		c->engine = ENGINE_HYBRID;
 		c->chunks = 0;
+		c->device_memory = 0; /* it holds all that the grid's ranks share */
 		c->batch = r->batch;
 		c->micro_batches = r->micro_batches;
 		c->micro_batch_size = 0;
@@ -182,14 +184,27 @@ static void note(struct verify *v, double excess, double *worst, const char *fmt
 	snprintf(v->where, sizeof(v->where), fmt, name, i);
 }
 
-/* NaN on one side only is as different as can be. */
+/* What is not finite on one side only is as different as can be. */
 static double difference(double a, double b, double scale)
 {
-	if (isnan(a) && isnan(b))
+	if (a == b)
 		return 0;
-	if (!(fabs(a - b) <= 1e300))
+	if (!isfinite(a) || !isfinite(b))
 		return 1e9;
 	return fabs(a - b) / fmax(scale, 1e-30);
+}
+
+static enum status check_finite(const struct outcome *o, struct error *err)
+{
+	for (int i = 0; i < o->count; i++)
+		if (!isfinite(o->losses[i])) {
+			FAIL(err, ERR_FAILED,
+			     "nothing to compare: on one rank the loss is not finite from step "
+			     "%d on",
+			     i);
+			return HINT(err, "use a smaller --lr");
+		}
+	return OK;
 }
 
 static void compare_losses(struct verify *v, const struct outcome *a, const struct outcome *b,
@@ -222,7 +237,7 @@ static void compare_weights(struct verify *v, const struct outcome *a, const str
 		}
 		y = safetensors_data(&b->weights, f);
 		for (size_t i = 0; i < n; i++)
-			scale = fmax(scale, fabs((double)x[i]));
+			scale = isfinite(x[i]) ? fmax(scale, fabs((double)x[i])) : scale;
 		for (size_t i = 0; i < n; i++) {
 			double d = difference(x[i], y[i], scale);
 
@@ -272,6 +287,7 @@ static enum status compare(struct verify *v, const char *grid, char folders[2][P
 
 	TRY(read_outcome(&many, folders[0], err));
 	TRY(read_outcome(&one, folders[1], err));
+	TRY(check_finite(&one, err));
 	compare_losses(v, &one, &many, &worst);
 	compare_weights(v, &one, &many, &worst);
 	TRY(report(v, grid, one.count, err));

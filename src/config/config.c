@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { INTERLEAVED = 3 }; /* of schedules */
+
 enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20, ROWS_LIMIT = 1 << 24 };
 
 static const char *const models[] = {"mlp", NULL};
@@ -207,7 +209,9 @@ enum status config_resolve_batch(struct config *c, struct error *err)
 	bool use_size = c->micro_batch_size > 0;
 	int64_t product;
 
-	if (use_size && s == SOURCE_FILE && m != SOURCE_DEFAULT && (batch > s || m > s))
+	/* A file has all three: what changed on the command line makes the size follow. */
+	if (use_size && s == SOURCE_FILE && m != SOURCE_DEFAULT &&
+	    (batch > s || m > s || options_source(&c->values, "dp") > s))
 		use_size = false;
 	if (!use_size) {
 		product = (int64_t)c->dp * c->micro_batches;
@@ -241,6 +245,22 @@ enum status config_resolve_batch(struct config *c, struct error *err)
 	return OK;
 }
 
+/* What a file says of a schedule or a cut that the command line has changed. */
+static void drop_outdated(struct config *c)
+{
+	const struct option_values *v = &c->values;
+	enum option_source pp = options_source(v, "pp"), depth = options_source(v, "depth");
+	enum option_source schedule = options_source(v, "schedule");
+
+	if (options_source(v, "chunks") == SOURCE_FILE && schedule == SOURCE_COMMAND_LINE)
+		c->chunks = 0;
+	if (options_source(v, "layers-per-stage") == SOURCE_FILE &&
+	    (pp == SOURCE_COMMAND_LINE || depth == SOURCE_COMMAND_LINE ||
+	     schedule == SOURCE_COMMAND_LINE ||
+	     options_source(v, "chunks") == SOURCE_COMMAND_LINE))
+		c->layers_per_stage[0] = '\0';
+}
+
 static enum status validate(struct config *c, struct error *err)
 {
 	if (c->warmup >= c->steps) {
@@ -259,7 +279,8 @@ static enum status validate(struct config *c, struct error *err)
 		     c->steps, CHECK_STEPS_MAX);
 		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
 	}
-	if (c->chunks > 1 && c->schedule != 3) {
+	drop_outdated(c);
+	if (c->chunks > 1 && c->schedule != INTERLEAVED) {
 		FAIL(err, ERR_USAGE, "--chunks %d is for --schedule interleaved only",
 		     c->chunks);
 		return HINT(err, "add --schedule interleaved, or leave --chunks out");

@@ -7,27 +7,21 @@
 
 int pool_find(const struct pool_of *p, int micro_batch)
 {
-	for (int i = 0; i < p->n; i++)
-		if (p->user[i] == micro_batch)
-			return i;
-	return -1;
+	return p->of[micro_batch];
 }
 
 int pool_take(struct pool_of *p, int micro_batch)
 {
-	int i = pool_find(p, -1);
-
-	if (i >= 0)
-		p->user[i] = micro_batch;
-	return i;
+	if (!p->n_free)
+		return -1;
+	return p->of[micro_batch] = p->free[--p->n_free];
 }
 
 void pool_give_back(struct pool_of *p, int micro_batch)
 {
-	int i = pool_find(p, micro_batch);
-
-	assert(i >= 0);
-	p->user[i] = -1;
+	assert(p->of[micro_batch] >= 0);
+	p->free[p->n_free++] = p->of[micro_batch];
+	p->of[micro_batch] = -1;
 }
 
 /* Most micro-batches of a chunk that are between two kinds of actions at once. */
@@ -134,24 +128,38 @@ static size_t place_all(struct buffers *b, const struct model *m, bool split, fl
 	return at;
 }
 
-static bool pool_init(struct pool_of *p, int n)
+static bool pool_init(struct pool_of *p, int n, int micro_batches)
 {
 	p->n = n;
-	p->user = malloc((size_t)(n ? n : 1) * sizeof(int));
-	for (int i = 0; p->user && i < n; i++)
-		p->user[i] = -1;
-	return p->user != NULL;
+	p->free = malloc((size_t)(n + 1) * sizeof(int));
+	p->of = malloc((size_t)micro_batches * sizeof(int));
+	if (!p->free || !p->of)
+		return false;
+	while (p->n_free < n) {
+		p->free[p->n_free] = n - 1 - p->n_free;
+		p->n_free++;
+	}
+	for (int i = 0; i < micro_batches; i++)
+		p->of[i] = -1;
+	return true;
+}
+
+static void pool_release(struct pool_of *p)
+{
+	free(p->free);
+	free(p->of);
 }
 
 static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const struct order *o,
-			int k, bool split)
+			int k, int micro_batches, bool split)
 {
 	int alive = most_alive(o, k, false), n = c->count;
 	int flows = (split ? most_alive(o, k, true) : 1) + !c->ends;
 	struct view *at;
 
-	if (!pool_init(&cb->inputs, c->begins ? 0 : alive + 1) ||
-	    !pool_init(&cb->slots, alive) || !pool_init(&cb->flows, flows))
+	if (!pool_init(&cb->inputs, c->begins ? 0 : alive + 1, micro_batches) ||
+	    !pool_init(&cb->slots, alive, micro_batches) ||
+	    !pool_init(&cb->flows, flows, micro_batches))
 		return false;
 	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
 	cb->slot = calloc((size_t)alive, sizeof(*cb->slot));
@@ -171,7 +179,7 @@ static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const s
 }
 
 enum status buffers_init(struct buffers *b, const struct model *m, const struct order *order,
-			 struct error *err)
+			 int micro_batches, struct error *err)
 {
 	enum status st = OK;
 	bool split = is_split(order), ok;
@@ -180,7 +188,7 @@ enum status buffers_init(struct buffers *b, const struct model *m, const struct 
 	b->chunks = calloc((size_t)m->n_chunks, sizeof(*b->chunks));
 	ok = b->chunks != NULL;
 	for (int k = 0; ok && k < m->n_chunks; k++)
-		ok = count_chunk(&b->chunks[k], &m->chunks[k], order, k, split);
+		ok = count_chunk(&b->chunks[k], &m->chunks[k], order, k, micro_batches, split);
 	if (!ok) {
 		st = FAIL(err, ERR_MEMORY, "no memory to plan the buffers");
 		goto out;
@@ -200,9 +208,9 @@ void buffers_release(struct buffers *b)
 	for (int k = 0; b->chunks && k < b->n_chunks; k++) {
 		struct chunk_buffers *cb = &b->chunks[k];
 
-		free(cb->inputs.user);
-		free(cb->slots.user);
-		free(cb->flows.user);
+		pool_release(&cb->inputs);
+		pool_release(&cb->slots);
+		pool_release(&cb->flows);
 		free(cb->input);
 		free(cb->slot);
 		free(cb->flow);

@@ -12,7 +12,8 @@
 /* n things, some of them in use for a micro-batch. */
 struct pool_of {
 	int n;
-	int *user; /* (n) the micro-batch, or -1 */
+	int *free, n_free; /* (n) those that are not, the next to be taken last */
+	int *of;	   /* (micro-batches) which one each has, or -1 */
 };
 
 enum { DX_BUFFERS = 2 };
@@ -35,7 +36,7 @@ struct buffers {
 };
 
 enum status buffers_init(struct buffers *b, const struct model *m, const struct order *order,
-			 struct error *err);
+			 int micro_batches, struct error *err);
 void buffers_release(struct buffers *b);
 
 /* The one of a pool that a micro-batch has, or -1. */

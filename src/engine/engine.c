@@ -50,6 +50,7 @@ static enum status allocate_master(struct engine *e, struct error *err)
 				"the outputs of all replicas", (void **)&e->outputs.data, err));
 	e->outputs.stride = e->gradients.stride = stride;
 	e->gradients.data = e->outputs.data + rows * stride;
+	TRY(device_reserve(e->dev, (int)rows, e->options.shape.out, err));
 out:
 	return st;
 }
@@ -113,7 +114,7 @@ static enum status build(struct engine *e, struct error *err)
 	TRY(model_init(&e->model, e->dev, &o->shape, o->partition, &place, o->seed, err));
 	TRY(sync_init(&e->sync, &e->model, e->replicas, &sync, err));
 	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), err));
-	TRY(buffers_init(&e->buffers, &e->model, e->order, err));
+	TRY(buffers_init(&e->buffers, &e->model, e->order, o->micro_batches, err));
 	TRY(transfers_create(e, err));
 	if (engine_needs_batch(e))
 		TRY(allocate_batch(e, &e->batch, (size_t)engine_batch_rows(e), err));
@@ -137,6 +138,8 @@ enum status engine_create(struct engine **out, struct device *dev,
 	e->dev = dev;
 	e->options = *options;
 	e->rank = options->rank;
+	if (options->grad_sync == SYNC_MASTER && (!e->rank || options->grid->dp == 1))
+		e->options.grad_sync = SYNC_FLAT; /* a master without replicas */
 	if (!e->rank) {
 		TRY(plan_alone(e, err));
 	} else {
@@ -257,7 +260,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	*result = (struct step_result){0};
 	e->step = step;
 	engine_reach(e, AT_STEP, 0);
-	if (e->options.grad_sync == SYNC_MASTER && e->grid.dp > 1) {
+	if (e->options.grad_sync == SYNC_MASTER) {
 		TRY(engine_step_master(e, &loss, err));
 	} else {
 		sync_begin(&e->sync);
@@ -266,7 +269,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	}
 	engine_reach(e, AT_OPTIMIZER, 0);
 	TRY(update(e, loss, result, err));
-	e->traffic.collective_bytes = e->sync.bytes;
+	e->traffic.collective_bytes = e->sync.bytes + e->model.bytes;
 out:
 	return st;
 }

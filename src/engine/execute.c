@@ -280,9 +280,11 @@ static enum status execute(struct engine *e, const struct action *a, double *los
 			   struct error *err)
 {
 	switch (a->kind) {
-	case ACTION_RECV_F:
+	case ACTION_RECV_F: /* posted by now: there are buffers for what the schedule needs */
+		assert(messages_of(e, a)->receive_forward.kind != REQUEST_NONE);
 		return comm_wait(&messages_of(e, a)->receive_forward, err);
 	case ACTION_RECV_B:
+		assert(messages_of(e, a)->receive_backward.kind != REQUEST_NONE);
 		return comm_wait(&messages_of(e, a)->receive_backward, err);
 	case ACTION_SEND_F:
 		return send_forward(e, a, err);

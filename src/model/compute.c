@@ -41,6 +41,7 @@ static struct linear linear_of(const struct layer *l, float *flat, int rows)
 static void start_sum(struct model *m, struct view v, int rows, struct comm_request *r)
 {
 	comm_start(m->sums, COMM_ALLREDUCE, v.data, (size_t)rows * v.stride, DTYPE_F32, 0, r);
+	m->bytes += (int64_t)((size_t)rows * v.stride * sizeof(float));
 }
 
 static enum status forward_split_by_rows(struct model *m, const struct layer *l,
@@ -76,6 +77,7 @@ static enum status gather_output(struct model *m, const struct layer *l, struct 
 		       y.data + (size_t)r * y.stride, (size_t)l->out * sizeof(float));
 	TRY(comm_run(m->sums, COMM_ALLGATHER, blocks, block * (size_t)m->mp, DTYPE_F32, 0,
 		     err));
+	m->bytes += (int64_t)(block * (size_t)m->mp * sizeof(float));
 	for (int part = 0; part < m->mp; part++)
 		for (int r = 0; r < rows; r++)
 			memcpy(s->full.data + (size_t)r * s->full.stride +

@@ -43,6 +43,7 @@ struct model {
 	int n_chunks;
 	size_t size;	     /* elements of the flat arrays, padding included */
 	float *param, *grad; /* (size) */
+	int64_t bytes;	     /* brought to sums over the slices so far */
 };
 
 struct model_place {

@@ -156,18 +156,18 @@ int partition_part_of(const struct partition *p, int layer)
 	return k;
 }
 
-static enum status not_split(const char *what, int width, int mp, struct error *err)
+static enum status not_split(int dim, int mp, struct error *err)
 {
 	char list[128] = "";
 	int n = 0;
 
-	for (int i = 2; i <= width && n < 90; i++)
-		if (width % i == 0)
+	for (int i = 2; i <= dim && n < 90; i++)
+		if (dim % i == 0)
 			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d", n ? ", " : "",
 				      i);
-	FAIL(err, ERR_USAGE, "%s %d does not divide by --mp %d", what, width, mp);
-	return HINT(err, "--mp %s would fit, or %s %d", *list ? list : "1", what,
-		    (width + mp - 1) / mp * mp);
+	FAIL(err, ERR_USAGE, "--dim %d does not divide by --mp %d", dim, mp);
+	return HINT(err, "--mp %s would fit, or --dim %d", *list ? list : "1",
+		    (dim + mp - 1) / mp * mp);
 }
 
 enum status partition_check_split(const struct model_shape *shape, int mp, struct error *err)
@@ -175,9 +175,14 @@ enum status partition_check_split(const struct model_shape *shape, int mp, struc
 	if (mp == 1)
 		return OK;
 	if (shape->depth > 1 && shape->dim % mp)
-		return not_split("--dim", shape->dim, mp, err);
+		return not_split(shape->dim, mp, err);
 	/* The last of an odd number is split by columns. */
-	if (shape->depth % 2 && shape->out % mp)
-		return not_split("the number of outputs", shape->out, mp, err);
+	if (shape->depth % 2 && shape->out % mp) {
+		FAIL(err, ERR_USAGE,
+		     "--depth %d: the last layer's %d outputs do not divide by --mp %d",
+		     shape->depth, shape->out, mp);
+		return HINT(err,
+			    "use an even --depth: the last layer is then split by its inputs");
+	}
 	return OK;
 }

@@ -10,7 +10,8 @@
 struct step_metrics {
 	int step;
 	double loss, grad_norm;
-	double ms; /* from before the forward pass to after the optimizer */
+	double ms;	/* from before the forward pass to after the optimizer */
+	double data_ms; /* before that: making the batch */
 	bool warmup;
 };
 

@@ -107,6 +107,7 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	json_put_double(j, "step_ms", s->ms);
 	json_put_double(j, "samples_per_s", batch / s->ms * 1e3);
 	json_put_double(j, "grad_norm", s->grad_norm);
+	json_put_double(j, "data_ms", s->data_ms);
 	json_put_bool(j, "warmup", s->warmup);
 	json_end_object(j);
 	text_add(&j->text, "\n");

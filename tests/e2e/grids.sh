@@ -48,4 +48,17 @@ for grid in "" "--dp 2 --pp 2 --mp 2 --micro-batches 2"; do
 	grep -o '"accuracy": [0-9.]*' held/summary.json >>accuracy.txt
 done
 [ "$(sort -u accuracy.txt | wc -l)" = 1 ] && [ "$(wc -l <accuracy.txt)" = 2 ] || fail "accuracies differ: $(cat accuracy.txt)"
+
+# A run's config.json under changed options: what the command line says counts.
+"$KOLM" train --dim 16 --steps 3 --pp 2 --layers-per-stage 7,1 --quiet --run-dir first || fail "first"
+for change in "--dp 2" "--pp 1" "--pp 4" "--schedule interleaved --micro-batches 4" "--dp 2 --pp 1 --zero 1"; do
+	"$KOLM" train --config first/config.json $change --quiet --run-dir changed || fail "config.json with $change"
+done
+"$KOLM" train --config changed/config.json --quiet --run-dir again || fail "config.json as it is"
+cmp -s changed/config.json again/config.json || fail "config.json changes when it is read back"
+grep -q '"collective_bytes": [1-9]' again/summary.json || fail "no bytes in collectives"
+expect_error 2 'use an even --depth' "$KOLM" train --data csv:digits/digits.csv --depth 3 --mp 4 --dim 16
+expect_error 1 'nothing to compare: on one rank the loss is not finite' "$KOLM" verify --dim 16 --pp 2 --lr 1e6 --optimizer momentum --quiet
+"$KOLM" verify --dim 8 --depth 2 --dp 4 --grad-sync master --batch 32768 --steps 2 >/dev/null || fail "a large batch at the master"
+"$KOLM" verify --dim 8 --grad-sync master >/dev/null || fail "a master without replicas"
 exit 0

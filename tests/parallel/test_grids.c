@@ -225,9 +225,9 @@ static bool fill_in(struct setting *s, struct random *r, int schedule, int m, bo
 	s->labelled = sync != SYNC_MASTER && random_int(r, 0, 3) == 0;
 	if (s->grid.pp == 1 && schedule >= SCHEDULE_INTERLEAVED)
 		return false;
-	if (zero && (s->grid.dp == 1 || sync == SYNC_MASTER))
+	if (zero && (s->grid.dp == 1 || sync == SYNC_MASTER)) /* the same as without */
 		return false;
-	return sync != SYNC_MASTER || (s->grid.pp == 1 && s->grid.mp == 1 && s->grid.dp > 1);
+	return sync != SYNC_MASTER || (s->grid.pp == 1 && s->grid.mp == 1);
 }
 
 static const int counts[] = {1, 2, 5, 8};
