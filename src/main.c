@@ -91,6 +91,8 @@ static enum status dispatch(int argc, char **argv, bool first, struct error *err
 			options_print_help(tables[i], stdout);
 			return OK;
 		}
+	if (!strcmp(name, "help") && argc > 2)
+		return unknown_command(argv[2], err);
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		print_help(stdout);
 		return OK;

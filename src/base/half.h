@@ -5,6 +5,8 @@
 #ifndef KOLM_BASE_HALF_H
 #define KOLM_BASE_HALF_H
 
+#include "base/dtype.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -74,6 +76,26 @@ static inline uint16_t bfloat_from_float(float f)
 static inline float bfloat_to_float(uint16_t b)
 {
 	return float_from_bits((uint32_t)b << 16);
+}
+
+/* One element of an array of any floating-point type. */
+static inline float float_from(const void *array, size_t i, enum dtype type)
+{
+	const uint16_t *half = (const uint16_t *)array;
+
+	if (type == DTYPE_F32)
+		return ((const float *)array)[i];
+	return type == DTYPE_F16 ? half_to_float(half[i]) : bfloat_to_float(half[i]);
+}
+
+static inline void float_to(void *array, size_t i, enum dtype type, float value)
+{
+	uint16_t *half = (uint16_t *)array;
+
+	if (type == DTYPE_F32)
+		((float *)array)[i] = value;
+	else
+		half[i] = type == DTYPE_F16 ? half_from_float(value) : bfloat_from_float(value);
 }
 
 #endif

@@ -126,7 +126,7 @@ static void run_read(void *arg)
 {
 	struct memory_run *run = arg;
 
-	device_sum_squares(run->dev, run->from, run->n);
+	device_sum_squares(run->dev, run->from, DTYPE_F32, run->n);
 }
 
 static void copy_part(void *arg, int part, int parts)

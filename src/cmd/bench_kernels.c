@@ -57,7 +57,7 @@ static void run_norm(void *arg)
 {
 	struct element *e = arg;
 
-	device_sum_squares(e->dev, e->a, COUNT);
+	device_sum_squares(e->dev, e->a, DTYPE_F32, COUNT);
 }
 
 static void run_scale(void *arg)
@@ -99,16 +99,19 @@ static void run_mse(void *arg)
 {
 	struct element *e = arg;
 
-	device_mse(e->dev, (struct view){e->a, COLUMNS}, (struct view){e->b, COLUMNS},
-		   (struct view){e->c, COLUMNS}, COUNT / COLUMNS, COLUMNS, 1e-6f);
+	device_mse(e->dev, (struct view){.data = e->a, .stride = COLUMNS},
+		   (struct view){.data = e->b, .stride = COLUMNS},
+		   (struct view){.data = e->c, .stride = COLUMNS}, COUNT / COLUMNS, COLUMNS,
+		   1e-6f);
 }
 
 static void run_cross_entropy(void *arg)
 {
 	struct element *e = arg;
 
-	device_cross_entropy(e->dev, (struct view){e->a, COLUMNS}, e->labels,
-			     (struct view){e->c, COLUMNS}, COUNT / COLUMNS, COLUMNS, 1e-6f);
+	device_cross_entropy(e->dev, (struct view){.data = e->a, .stride = COLUMNS}, e->labels,
+			     (struct view){.data = e->c, .stride = COLUMNS}, COUNT / COLUMNS,
+			     COLUMNS, 1e-6f);
 }
 
 static const struct {

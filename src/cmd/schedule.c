@@ -30,8 +30,9 @@ static const struct option options[] = {
 	{"micro-batches", "accum-steps", .group = "Schedule", .type = OPTION_INT,
 	 AT(micro_batches), .initial = "8", .meta = "M", .min = 1, .max = MICRO_BATCHES_MAX,
 	 .help = "micro-batches per step"},
-	{"chunks", .group = "Schedule", .type = OPTION_INT, AT(chunks), .initial = "1",
-	 .meta = "V", .min = 1, .max = 256, .help = "parts of the model on each stage, for interleaved"},
+	{"chunks", .group = "Schedule", .type = OPTION_INT, AT(chunks), .initial = "auto",
+	 .zero = "auto", .meta = "V", .min = 1, .max = 256,
+	 .help = "parts of the model on each stage, for interleaved; auto: 2 there"},
 
 	{"cost-f", .group = "Costs", TIME(costs.f), .initial = "1",
 	 .help = "forward of one micro-batch through one stage; bare numbers are ms"},
@@ -69,6 +70,8 @@ const struct option_table schedule_table = {
 
 static enum status resolve(struct options *o, struct error *err)
 {
+	if (o->chunks == 0)
+		o->chunks = o->kind == SCHEDULE_INTERLEAVED ? 2 : 1;
 	if ((int64_t)o->stages * o->micro_batches * o->chunks > DRAW_MAX) {
 		FAIL(err, ERR_USAGE,
 		     "--pp %d --micro-batches %d --chunks %d is too much to draw", o->stages,

@@ -114,7 +114,9 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 		       "  %7.1f GFLOP/s%s\n",
 		       s->step, s->loss, s->grad_norm, s->ms, samples_per_s,
 		       samples_per_s * shape_flops(&t->shape) * 1e-9,
-		       s->warmup ? "  (warm-up)" : "");
+		       s->skipped  ? "  skipped: not finite"
+		       : s->warmup ? "  (warm-up)"
+				   : "");
 	if (fflush(stdout) || ferror(stdout))
 		return FAIL(err, ERR_FAILED, "can't write to standard output: %s",
 			    strerror(errno));
@@ -131,6 +133,9 @@ void training_print_closing(const struct run_summary *s)
 	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f samples/s, "
 		 "%.1f GFLOP/s",
 		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
+	if (s->metrics->skipped)
+		log_info("%d of %d steps skipped: their gradients were not finite",
+			 s->metrics->skipped, n);
 	if (s->evaluation && !isnan(s->evaluation->accuracy))
 		log_info("held-out: %lld samples, loss %.6g, accuracy %.2f %%",
 			 (long long)s->evaluation->samples, s->evaluation->loss,

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 static bool is_first(const struct training *t)
 {
@@ -48,6 +49,29 @@ static enum status source_of_world(void *arg, size_t bytes, void **out, struct e
 	return comm_alloc(arg, bytes, out, err);
 }
 
+/* PyTorch scales the loss for fp16 only: bf16 has the range of fp32. */
+static struct scaler scaler_of(const struct config *c)
+{
+	if (c->precision != DTYPE_F16)
+		return (struct scaler){.scale = 1};
+	if (c->loss_scale > 0)
+		return (struct scaler){.scale = c->loss_scale};
+	return (struct scaler){.scale = c->init_scale,
+			       .growth = c->growth_factor,
+			       .backoff = c->backoff_factor,
+			       .interval = c->growth_interval};
+}
+
+/* Sums over micro-batches lose small contributions in 16 bit: see docs/precision.md. */
+static enum dtype grad_type_of(const struct config *c)
+{
+	bool accumulates = c->micro_batches > 1;
+
+	if (c->grad_dtype == GRAD_FP32 || (c->grad_dtype == GRAD_AUTO && accumulates))
+		return DTYPE_F32;
+	return (enum dtype)c->precision;
+}
+
 static enum status open_engine(struct training *t, struct error *err)
 {
 	struct config *c = &t->config;
@@ -75,6 +99,9 @@ static enum status open_engine(struct training *t, struct error *err)
 				     : (enum grad_sync)c->grad_sync,
 		.bucket_bytes = (size_t)(c->bucket_mb * (1 << 20)),
 		.zero = c->zero == 1,
+		.type = (enum dtype)c->precision,
+		.grad_type = grad_type_of(c),
+		.scaler = scaler_of(c),
 		.base = c->engine == ENGINE_BASE,
 		.rank = t->rank,
 		.grid = &t->grid,
@@ -95,6 +122,16 @@ out:
 	return st;
 }
 
+/* When mpirun ends a job it closes our output first, and then sends the signal. */
+static bool is_ending(const struct training *t)
+{
+	struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+
+	for (int i = 0; i < 20 && !rank_stop(t->rank); i++)
+		nanosleep(&pause, NULL);
+	return rank_stop(t->rank);
+}
+
 /* Rank 0 writes down a step. */
 static enum status record(struct training *t, const struct step_metrics *s, struct error *err)
 {
@@ -106,7 +143,9 @@ static enum status record(struct training *t, const struct step_metrics *s, stru
 			s->step);
 	metrics_add(&t->metrics, s);
 	TRY(run_write_step(&t->run, s, t->config.batch, err));
-	TRY(training_print_step(t, s, err));
+	st = training_print_step(t, s, err);
+	if (st != OK && is_ending(t))
+		st = OK;
 out:
 	return st;
 }
@@ -139,6 +178,8 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.ms = clock_ms() - s.ms;
 	s.loss = result.loss;
 	s.grad_norm = result.grad_norm;
+	s.loss_scale = result.loss_scale;
+	s.skipped = result.skipped;
 	t->stopped = result.stop;
 	if (is_first(t))
 		TRY(record(t, &s, err));

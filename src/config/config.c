@@ -1,5 +1,6 @@
 /* config.c - the option table of kolm train, and what must hold between options. */
 #include "config/config.h"
+#include "base/dtype.h"
 #include "base/file.h"
 #include "base/util.h"
 
@@ -17,6 +18,8 @@ static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
 static const char *const engines[] = {"hybrid", "base", NULL};
 static const char *const schedules[] = {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", NULL};
 static const char *const grad_syncs[] = {"ddp", "flat", "master", NULL};
+static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
+static const char *const grad_dtypes[] = {"auto", "fp32", "16", NULL};
 static const char *const transports[] = {"auto", "shm", "mpi", NULL};
 static const char *const pins[] = {"auto", "none", NULL};
 static const char *const log_formats[] = {"text", "jsonl", NULL};
@@ -77,6 +80,24 @@ static const struct option options[] = {
 	{"zero", .group = "Gradients", .type = OPTION_INT, AT(zero), .initial = "0", .meta = "0|1",
 	 .min = 0, .max = 1, .help = "1: optimizer state sharded over the replicas"},
 
+	{"precision", .group = "Precision", CHOICE(precision, precisions), .initial = "fp32",
+	 .help = "of weights, activations and messages; sums, optimizer and its weights are fp32"},
+	{"amp", .group = "Precision", .type = OPTION_FLAG, AT(amp), .initial = "false",
+	 .unsaved = true, .help = "the same as --precision fp16"},
+	{"grad-dtype", .group = "Precision", CHOICE(grad_dtype, grad_dtypes), .initial = "auto",
+	 .help = "of gradients in 16-bit training; auto: fp32 where micro-batches are accumulated, else 16 bit"},
+	{"loss-scale", .group = "Precision", .type = OPTION_FLOAT, AT(loss_scale), .initial = "dynamic",
+	 .zero = "dynamic", .meta = "X", .min = 1e-6, .max = 1e12,
+	 .help = "fp16: factor of the loss; dynamic: as PyTorch's GradScaler"},
+	{"init-scale", .group = "Precision", .type = OPTION_FLOAT, AT(init_scale), .initial = "65536",
+	 .meta = "X", .min = 1e-6, .max = 1e12, .help = "loss scale at the start"},
+	{"growth-factor", .group = "Precision", .type = OPTION_FLOAT, AT(growth_factor), .initial = "2",
+	 .meta = "X", .min = 1, .max = 1024, .help = "of the loss scale after --growth-interval finite steps"},
+	{"backoff-factor", .group = "Precision", .type = OPTION_FLOAT, AT(backoff_factor), .initial = "0.5",
+	 .meta = "X", .min = 1e-6, .max = 0.999999, .help = "of the loss scale after a step that was not finite"},
+	{"growth-interval", .group = "Precision", .type = OPTION_INT, AT(growth_interval), .initial = "2000",
+	 .meta = "N", .min = 1, .max = 1000000000, .help = "finite steps in a row until the scale grows"},
+
 	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizers), .initial = "sgd",
 	 .help = "as PyTorch defines them"},
 	{"lr", .group = "Optimizer", .type = OPTION_FLOAT, AT(lr), .initial = "0.001", .meta = "X",
@@ -111,7 +132,7 @@ static const struct option options[] = {
 	{"inject", .group = "Run", .type = OPTION_STRING, TEXT_AT(inject), .initial = "",
 	 .meta = "SPEC", .repeat = true,
 	 .help = "trouble on purpose, may be repeated: [rank=R,][step=S,][at=forward|backward|optimizer,]"
-	 "sleep=TIME|kill|hang"},
+	 "sleep=TIME|kill|hang|nan"},
 	{"timeout", .group = "Run", .type = OPTION_SECONDS, AT(timeout), .initial = "60",
 	 .zero = "off", .meta = "SECONDS", .min = 0.1, .max = 1e6,
 	 .help = "no progress for so long is a hang: report it and stop"},
@@ -150,6 +171,7 @@ static const char *const examples[] = {
 	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
 	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
 	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
+	"kolm train --precision fp16 --optimizer adamw",
 	"kolm train --dp 4 --inject rank=3,step=12,kill   # see what a crash looks like",
 	"mpirun -n 4 kolm train --dp 4                    # over MPI, on one machine or several",
 	"kolm train --config runs/old/config.json --lr 0.01",
@@ -280,6 +302,15 @@ static enum status validate(struct config *c, struct error *err)
 		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
 	}
 	drop_outdated(c);
+	if (c->amp) {
+		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&
+		    c->precision != DTYPE_F16) {
+			FAIL(err, ERR_USAGE, "--amp contradicts --precision %s",
+			     precisions[c->precision]);
+			return HINT(err, "leave one of them out");
+		}
+		c->precision = DTYPE_F16;
+	}
 	if (c->chunks > 1 && c->schedule != INTERLEAVED) {
 		FAIL(err, ERR_USAGE, "--chunks %d is for --schedule interleaved only",
 		     c->chunks);

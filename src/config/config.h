@@ -13,6 +13,7 @@ enum { CHECK_STEPS_MAX = 20 }; /* --dump-check writes every batch to disk */
 
 enum config_pin { PIN_AUTO, PIN_NONE };
 enum config_transport { TRANSPORT_AUTO, TRANSPORT_SHM, TRANSPORT_MPI };
+enum config_grad_dtype { GRAD_AUTO, GRAD_FP32, GRAD_16 };
 enum config_engine { ENGINE_HYBRID, ENGINE_BASE };
 enum config_log_format { LOG_TEXT, LOG_JSONL };
 
@@ -36,6 +37,13 @@ struct config {
 	int grad_sync; /* enum grad_sync */
 	double bucket_mb;
 	int zero;
+	/* the precision */
+	int precision;	/* enum dtype */
+	int grad_dtype; /* enum config_grad_dtype */
+	bool amp;
+	double loss_scale; /* 0: dynamic */
+	double init_scale, growth_factor, backoff_factor;
+	int growth_interval;
 	/* the optimizer */
 	int optimizer; /* enum optimizer */
 	double lr, momentum, beta1, beta2, eps, weight_decay, clip_grad;

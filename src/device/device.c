@@ -96,10 +96,9 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     need, what, memory_kind_name(kind), have, limit, at ? ": " : "", line);
 	} else {
 		FAIL(err, ERR_MEMORY,
-		     "out of memory: %s (%s) needs %s, more than this machine has free; %s are "
-		     "in "
+		     "out of memory: %s (%s) need %s, more than this machine has free; %s are in "
 		     "use here%s%s",
-		     need, what, memory_kind_name(kind), have, at ? ": " : "", line);
+		     what, memory_kind_name(kind), need, have, at ? ": " : "", line);
 	}
 	return HINT(err, "use smaller layers or micro-batches%s",
 		    a->limit ? ", or a larger --device-memory" : "");
@@ -189,16 +188,16 @@ size_t device_matrix_size(const struct device *dev, int out, int in)
 	return dev->ops->matrix_size(out, in);
 }
 
-void device_matrix_write(struct device *dev, float *matrix, int out, int in, int row, int rows,
-			 const float *values)
+void device_matrix_write(struct device *dev, void *matrix, enum dtype type, int out, int in,
+			 int row, int rows, const float *values)
 {
-	dev->ops->matrix_write(dev, matrix, out, in, row, rows, values);
+	dev->ops->matrix_write(dev, matrix, type, out, in, row, rows, values);
 }
 
-void device_matrix_read(struct device *dev, const float *matrix, int out, int in, int row,
-			int rows, float *values)
+void device_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
+			int in, int row, int rows, float *values)
 {
-	dev->ops->matrix_read(dev, matrix, out, in, row, rows, values);
+	dev->ops->matrix_read(dev, matrix, type, out, in, row, rows, values);
 }
 
 void device_forward(struct device *dev, const struct linear *l)
@@ -216,7 +215,7 @@ void device_backward_weight(struct device *dev, const struct linear *l)
 	dev->ops->backward_weight(dev, l);
 }
 
-void device_activate(struct device *dev, struct view y, const float *bias, struct view before,
+void device_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		     int rows, int columns, enum activation act)
 {
 	dev->ops->activate(dev, y, bias, before, rows, columns, act);
@@ -245,9 +244,9 @@ double device_update(struct device *dev, const struct update *u, size_t n)
 	return dev->ops->update(dev, u, n);
 }
 
-double device_sum_squares(struct device *dev, const float *x, size_t n)
+double device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n)
 {
-	return dev->ops->sum_squares(dev, x, n);
+	return dev->ops->sum_squares(dev, x, type, n);
 }
 
 bool device_scale_check(struct device *dev, float *x, size_t n, float scale)

@@ -81,10 +81,10 @@ void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int par
 
 /* Weights are kept in a layout of the device's own: elements, and rows in and out. */
 size_t device_matrix_size(const struct device *dev, int out, int in);
-void device_matrix_write(struct device *dev, float *matrix, int out, int in, int row, int rows,
-			 const float *values); /* (rows, in) */
-void device_matrix_read(struct device *dev, const float *matrix, int out, int in, int row,
-			int rows, float *values);
+void device_matrix_write(struct device *dev, void *matrix, enum dtype type, int out, int in,
+			 int row, int rows, const float *values); /* (rows, in) */
+void device_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
+			int in, int row, int rows, float *values);
 
 /* See struct linear for what they compute. */
 void device_forward(struct device *dev, const struct linear *l);
@@ -93,7 +93,7 @@ void device_backward_weight(struct device *dev, const struct linear *l);
 
 /* Where a sum over ranks comes between a product and its activation:
    y = act(y + bias), before (if set) takes y + bias; dy = dy . act'(saved). */
-void device_activate(struct device *dev, struct view y, const float *bias, struct view before,
+void device_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		     int rows, int columns, enum activation act);
 void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		   enum activation act);
@@ -107,7 +107,7 @@ double device_cross_entropy(struct device *dev, struct view y, const int32_t *la
 
 /* One optimizer step over n elements; returns the sum of squares of grad. */
 double device_update(struct device *dev, const struct update *u, size_t n);
-double device_sum_squares(struct device *dev, const float *x, size_t n);
+double device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n);
 /* x *= scale; returns whether every result is finite. */
 bool device_scale_check(struct device *dev, float *x, size_t n, float scale);
 /* Between DTYPE_F32 and a 16-bit type, either way. */

@@ -15,14 +15,14 @@ struct device_ops {
 	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
 	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
 	size_t (*matrix_size)(int out, int in);
-	void (*matrix_write)(struct device *dev, float *matrix, int out, int in, int row,
-			     int rows, const float *values);
-	void (*matrix_read)(struct device *dev, const float *matrix, int out, int in, int row,
-			    int rows, float *values);
+	void (*matrix_write)(struct device *dev, void *matrix, enum dtype type, int out, int in,
+			     int row, int rows, const float *values);
+	void (*matrix_read)(struct device *dev, const void *matrix, enum dtype type, int out,
+			    int in, int row, int rows, float *values);
 	void (*forward)(struct device *dev, const struct linear *l);
 	void (*backward_input)(struct device *dev, const struct linear *l);
 	void (*backward_weight)(struct device *dev, const struct linear *l);
-	void (*activate)(struct device *dev, struct view y, const float *bias,
+	void (*activate)(struct device *dev, struct view y, struct view bias,
 			 struct view before, int rows, int columns, enum activation act);
 	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
 		       int columns, enum activation act);
@@ -31,7 +31,7 @@ struct device_ops {
 	double (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
 				struct view dy, int rows, int columns, float scale);
 	double (*update)(struct device *dev, const struct update *u, size_t n);
-	double (*sum_squares)(struct device *dev, const float *x, size_t n);
+	double (*sum_squares)(struct device *dev, const void *x, enum dtype type, size_t n);
 	bool (*scale_check)(struct device *dev, float *x, size_t n, float scale);
 	void (*cast)(struct device *dev, const void *src, enum dtype from, void *dst,
 		     enum dtype to, size_t n);

@@ -57,9 +57,12 @@ struct update {
 	enum optimizer kind;
 	float lr, momentum, beta1, beta2, eps, weight_decay, grad_scale;
 	float correction1, correction2; /* 1 - beta^t */
-	float *param;
-	const float *grad;
-	float *m, *v; /* momentum or first moment; second moment */
+	float *param;			/* fp32, also where training is in 16 bit */
+	const float *grad;		/* of grad_type */
+	enum dtype grad_type;		/* DTYPE_F32 if not said otherwise */
+	void *working; /* NULL, or a 16-bit copy of param that is kept up to date ... */
+	enum dtype working_type; /* ... of this type */
+	float *m, *v;		 /* momentum or first moment; second moment */
 };
 
 #endif

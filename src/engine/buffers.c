@@ -5,6 +5,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Rows begin on cache lines. */
+static size_t row_stride(const struct model *m, int columns)
+{
+	return (size_t)round_up(columns, 64 / (int64_t)dtype_size(m->type));
+}
+
 int pool_find(const struct pool_of *p, int micro_batch)
 {
 	return p->of[micro_batch];
@@ -52,11 +58,13 @@ static bool is_split(const struct order *o)
 }
 
 /* The next (rows, columns) of the memory; base is NULL while sizes are added up. */
-static struct view take(float *base, size_t *at, int rows, int columns)
+static struct view take(const struct model *m, float *base, size_t *at, int columns)
 {
-	struct view v = {base ? base + *at : NULL, (size_t)round_up(columns, LINE_FLOATS)};
+	struct view v = {NULL, row_stride(m, columns), m->type};
 
-	*at += (size_t)rows * v.stride;
+	if (base)
+		v.data = flat_at(base, m->type, *at);
+	*at += (size_t)m->shape.rows * v.stride;
 	return v;
 }
 
@@ -69,20 +77,18 @@ static bool is_gathered(const struct model *m, const struct chunk *c)
 static void place_slot(const struct model *m, const struct chunk *c, struct slot *s,
 		       float *base, size_t *at)
 {
-	int rows = m->shape.rows;
-
 	for (int i = 0; i < c->count; i++) {
 		const struct layer *l = &m->layers[c->first + i];
 
-		s->input[i + 1] = take(base, at, rows, l->out);
+		s->input[i + 1] = take(m, base, at, l->out);
 		s->before[i] = (struct view){0};
 		if (m->shape.act == ACT_GELU && l->number < m->shape.depth - 1)
-			s->before[i] = take(base, at, rows, l->out);
+			s->before[i] = take(m, base, at, l->out);
 	}
 	s->full = s->input[c->count];
 	if (is_gathered(m, c)) {
-		s->full = take(base, at, rows, m->shape.out);
-		*at += (size_t)rows * (size_t)round_up(m->shape.out, LINE_FLOATS);
+		s->full = take(m, base, at, m->shape.out);
+		*at += (size_t)m->shape.rows * row_stride(m, m->shape.out);
 	}
 }
 
@@ -91,39 +97,36 @@ static void place_slot(const struct model *m, const struct chunk *c, struct slot
 static void place_flow(const struct buffers *b, const struct model *m, const struct chunk *c,
 		       struct flow *f, bool split, float *base, size_t *at)
 {
-	int rows = m->shape.rows;
-
 	for (int i = 0; i < c->count; i++) {
 		bool own = split || i == c->count - 1;
 
-		f->flow[i] = own ? take(base, at, rows, m->layers[c->first + i].out)
-				 : b->inner[i % 2];
+		f->flow[i] =
+			own ? take(m, base, at, m->layers[c->first + i].out) : b->inner[i % 2];
 	}
 	f->full = f->flow[c->count - 1];
 	if (is_gathered(m, c))
-		f->full = take(base, at, rows, m->shape.out);
+		f->full = take(m, base, at, m->shape.out);
 }
 
 /* Returns how many elements all of it takes. */
 static size_t place_all(struct buffers *b, const struct model *m, bool split, float *base)
 {
 	size_t at = 0;
-	int rows = m->shape.rows;
 
 	for (int i = 0; i < 2; i++)
-		b->inner[i] = take(base, &at, rows, model_widest(m));
+		b->inner[i] = take(m, base, &at, model_widest(m));
 	for (int k = 0; k < b->n_chunks; k++) {
 		const struct chunk *c = &m->chunks[k];
 		struct chunk_buffers *cb = &b->chunks[k];
 
 		for (int i = 0; i < cb->inputs.n; i++)
-			cb->input[i] = take(base, &at, rows, c->in);
+			cb->input[i] = take(m, base, &at, c->in);
 		for (int i = 0; i < cb->slots.n; i++)
 			place_slot(m, c, &cb->slot[i], base, &at);
 		for (int i = 0; i < cb->flows.n; i++)
 			place_flow(b, m, c, &cb->flow[i], split, base, &at);
 		for (int i = 0; i < DX_BUFFERS && !c->begins; i++)
-			cb->dx[i] = take(base, &at, rows, c->in);
+			cb->dx[i] = take(m, base, &at, c->in);
 	}
 	return at;
 }
@@ -194,8 +197,8 @@ enum status buffers_init(struct buffers *b, const struct model *m, const struct 
 		goto out;
 	}
 	TRY(device_alloc_shared(m->dev, MEMORY_ACTIVATIONS,
-				place_all(b, m, split, NULL) * sizeof(float), "the activations",
-				(void **)&b->memory, err));
+				place_all(b, m, split, NULL) * dtype_size(m->type),
+				"the activations", (void **)&b->memory, err));
 	place_all(b, m, split, b->memory);
 out:
 	if (st != OK)

@@ -106,10 +106,11 @@ static enum status allocate(struct dump *d, const struct engine *e, struct error
 	const struct model_shape *shape = &e->options.shape;
 	size_t rows = (size_t)d->rows;
 
-	d->chunk.x = (struct view){malloc(rows * (size_t)shape->in * sizeof(float)),
-				   (size_t)shape->in};
-	d->chunk.target = (struct view){malloc(rows * (size_t)shape->out * sizeof(float)),
-					(size_t)shape->out};
+	d->chunk.x = (struct view){.data = malloc(rows * (size_t)shape->in * sizeof(float)),
+				   .stride = (size_t)shape->in};
+	d->chunk.target =
+		(struct view){.data = malloc(rows * (size_t)shape->out * sizeof(float)),
+			      .stride = (size_t)shape->out};
 	d->chunk.labels = malloc(rows * sizeof(*d->chunk.labels));
 	if (!d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
 		return FAIL(err, ERR_MEMORY, "no memory for %d samples", d->rows);

@@ -1,5 +1,6 @@
 /* engine.c - making an engine, its step, its evaluation; see engine.h */
 #include "engine/engine.h"
+#include "base/half.h"
 #include "base/util.h"
 
 #include <math.h>
@@ -29,11 +30,11 @@ static enum status allocate_batch(struct engine *e, struct batch *b, size_t rows
 	TRY(device_alloc_shared(e->dev, MEMORY_ACTIVATIONS,
 				(rows * (x + y) + labels) * sizeof(float), "the batch", &memory,
 				err));
-	b->x = (struct view){memory, x};
+	b->x = (struct view){.data = memory, .stride = x};
 	if (e->options.labelled)
 		b->labels = (int32_t *)(b->x.data + rows * x);
 	else
-		b->target = (struct view){b->x.data + rows * x, y};
+		b->target = (struct view){.data = b->x.data + rows * x, .stride = y};
 out:
 	return st;
 }
@@ -42,14 +43,16 @@ out:
 static enum status allocate_master(struct engine *e, struct error *err)
 {
 	size_t rows = (size_t)e->options.shape.rows * (size_t)e->grid.dp;
-	size_t stride = (size_t)round_up(e->options.shape.out, LINE_FLOATS);
+	size_t size = dtype_size(e->options.type);
+	size_t stride = (size_t)round_up(e->options.shape.out, 64 / (int64_t)size);
 	enum status st;
 
 	TRY(allocate_batch(e, &e->all, rows * (size_t)e->options.micro_batches, err));
-	TRY(device_alloc_shared(e->dev, MEMORY_ACTIVATIONS, 2 * rows * stride * sizeof(float),
+	TRY(device_alloc_shared(e->dev, MEMORY_ACTIVATIONS, 2 * rows * stride * size,
 				"the outputs of all replicas", (void **)&e->outputs.data, err));
-	e->outputs.stride = e->gradients.stride = stride;
-	e->gradients.data = e->outputs.data + rows * stride;
+	e->outputs.stride = stride;
+	e->outputs.type = e->options.type;
+	e->gradients = view_from(e->outputs, rows);
 	TRY(device_reserve(e->dev, (int)rows, e->options.shape.out, err));
 out:
 	return st;
@@ -107,13 +110,17 @@ static enum status build(struct engine *e, struct error *err)
 	TRY(open_groups(e, err));
 	place = (struct model_place){.stage = e->at.pp,
 				     .mp = e->grid.mp,
+				     .type = o->type,
+				     .grad_type = o->grad_type,
 				     .shard = e->at.mp,
 				     .sums = e->slices,
 				     .share_params = (o->zero || o->grad_sync == SYNC_MASTER) &&
 						     e->grid.dp > 1};
 	TRY(model_init(&e->model, e->dev, &o->shape, o->partition, &place, o->seed, err));
 	TRY(sync_init(&e->sync, &e->model, e->replicas, &sync, err));
-	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), err));
+	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
+		       o->grad_type, err));
+	sync_fill_master(&e->sync, &e->optim);
 	TRY(buffers_init(&e->buffers, &e->model, e->order, o->micro_batches, err));
 	TRY(transfers_create(e, err));
 	if (engine_needs_batch(e))
@@ -138,6 +145,9 @@ enum status engine_create(struct engine **out, struct device *dev,
 	e->dev = dev;
 	e->options = *options;
 	e->rank = options->rank;
+	e->scaler = options->scaler;
+	if (e->scaler.scale == 0)
+		e->scaler.scale = 1;
 	if (options->grad_sync == SYNC_MASTER && (!e->rank || options->grid->dp == 1))
 		e->options.grad_sync = SYNC_FLAT; /* a master without replicas */
 	if (!e->rank) {
@@ -219,36 +229,65 @@ static struct report report_of(const struct engine *e, double loss, double squar
 			       .stop = e->rank ? rank_stop(e->rank) : 0};
 }
 
-/* Clip and update. Clipping needs the norm over the whole grid first; otherwise the update
-   itself sums the squares: one pass less. */
+/* In 16 bit, or when clipping, the gradients are looked at before they are used. */
+static enum status look_and_update(struct engine *e, double loss, bool idle, struct report *sum,
+				   struct step_result *result, struct error *err)
+{
+	double scale = e->scaler.scale, norm;
+	enum status st;
+
+	TRY(engine_exchange(e, report_of(e, loss, idle ? 0 : sync_squares(&e->sync)), sum,
+			    err));
+	norm = sqrt(sum->squares) / scale;
+	/* Everybody has the same sum: not finite if one gradient anywhere is not. */
+	result->skipped = e->options.type != DTYPE_F32 && !isfinite(norm);
+	if (!result->skipped) {
+		optim_begin(&e->optim, optim_clip_scale(norm, e->options.clip) / scale);
+		if (!idle)
+			sync_update(&e->sync, &e->optim);
+		TRY(sync_share(&e->sync, err));
+	}
+	TRY(scaler_update(&e->scaler, result->skipped, err));
+	result->grad_norm = norm;
+out:
+	return st;
+}
+
+/* Clip and update. Where nothing depends on the norm, the update itself sums the squares:
+   one pass less. */
 static enum status update(struct engine *e, double loss, struct step_result *result,
 			  struct error *err)
 {
-	bool clip = e->options.clip > 0, master = e->options.grad_sync == SYNC_MASTER;
-	bool idle = master && e->at.dp > 0; /* the first replica does it for all */
-	struct report sum;
+	/* Of DataParallel the first replica does it for all. */
+	bool idle = e->options.grad_sync == SYNC_MASTER && e->at.dp > 0;
 	double squares = 0;
+	struct report sum;
 	enum status st;
 
-	if (clip) {
-		TRY(engine_exchange(e, report_of(e, loss, idle ? 0 : sync_squares(&e->sync)),
-				    &sum, err));
-		optim_begin(&e->optim, optim_clip_scale(sqrt(sum.squares), e->options.clip));
-		if (!idle)
-			sync_update(&e->sync, &e->optim);
+	result->loss_scale = e->scaler.scale;
+	if (e->options.clip > 0 || e->options.type != DTYPE_F32) {
+		TRY(look_and_update(e, loss, idle, &sum, result, err));
 	} else {
 		optim_begin(&e->optim, 1);
 		if (!idle)
 			squares = sync_update(&e->sync, &e->optim);
-	}
-	TRY(sync_share(&e->sync, err));
-	if (!clip)
+		TRY(sync_share(&e->sync, err));
 		TRY(engine_exchange(e, report_of(e, loss, squares), &sum, err));
+		result->grad_norm = sqrt(sum.squares);
+	}
 	result->loss = sum.loss;
-	result->grad_norm = sqrt(sum.squares);
 	result->stop = (int)sum.stop;
 out:
 	return st;
+}
+
+void engine_spoil(struct engine *e, int layer)
+{
+	int rank = e->rank ? e->rank->number : 0;
+
+	if (e->options.inject && layer == e->model.n_layers - 1 &&
+	    inject_has_nan(e->options.inject, rank, e->step))
+		float_to(e->model.grad, e->model.layers[layer].weight, e->model.grad_type, NAN);
 }
 
 enum status engine_step(struct engine *e, int step, struct step_result *result,
@@ -270,92 +309,6 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	engine_reach(e, AT_OPTIMIZER, 0);
 	TRY(update(e, loss, result, err));
 	e->traffic.collective_bytes = e->sync.bytes + e->model.bytes;
-out:
-	return st;
-}
-
-static int correct_rows(const struct engine *e, struct view y, int rows)
-{
-	int correct = 0;
-
-	for (int r = 0; r < rows; r++) {
-		const float *row = y.data + (size_t)r * y.stride;
-		int best = 0;
-
-		for (int i = 1; i < e->options.shape.out; i++)
-			if (row[i] > row[best])
-				best = i;
-		correct += best == e->batch.labels[r];
-	}
-	return correct;
-}
-
-static void no_hook(void *arg, int layer)
-{
-	(void)arg;
-	(void)layer;
-}
-
-/* One part of the stack for some samples: from the part before, to the part behind. */
-static enum status evaluate_part(struct engine *e, int part, int rows, double divisor,
-				 struct report *sum, struct error *err)
-{
-	int k = part / e->grid.pp, parts = e->grid.pp * e->model.n_chunks;
-	const struct chunk *c = &e->model.chunks[k];
-	struct chunk_buffers *b = &e->buffers.chunks[k];
-	struct slot *s = &b->slot[0];
-	struct coords at = e->at;
-	struct comm_request r;
-	enum status st = OK;
-
-	if (part % e->grid.pp != e->at.pp)
-		return OK;
-	s->input[0] = c->begins ? e->batch.x : b->input[0];
-	if (part > 0) {
-		at.pp = (part - 1) % e->grid.pp;
-		comm_irecv(e->rank->world, grid_rank(&e->grid, at), 0, s->input[0].data,
-			   (size_t)rows * s->input[0].stride * sizeof(float), &r);
-		TRY(comm_wait(&r, err));
-	}
-	TRY(chunk_forward(&e->model, c, s, rows, no_hook, NULL, err));
-	if (part < parts - 1) {
-		at.pp = (part + 1) % e->grid.pp;
-		comm_isend(e->rank->world, grid_rank(&e->grid, at), 0, s->input[c->count].data,
-			   (size_t)rows * s->input[c->count].stride * sizeof(float), &r);
-		TRY(comm_wait(&r, err));
-		return OK;
-	}
-	if (e->at.mp > 0)
-		return OK;
-	sum->loss += engine_loss(e, s, &b->flow[0], 0, rows, divisor);
-	if (e->options.labelled)
-		sum->correct += correct_rows(e, s->full, rows);
-out:
-	return st;
-}
-
-/* The first replica does it, part after part. */
-enum status engine_evaluate(struct engine *e, const struct data *d, struct evaluation *out,
-			    struct error *err)
-{
-	struct report own = {0}, sum;
-	enum status st = OK;
-
-	*out = (struct evaluation){.samples = d->held_out, .accuracy = NAN};
-	for (int64_t i = 0; i < d->held_out && e->at.dp == 0; i += e->options.shape.rows) {
-		int rows = (int)min64(e->options.shape.rows, d->held_out - i);
-
-		if (e->rank)
-			rank_at(e->rank, "evaluation of sample %lld", (long long)i);
-		if (engine_needs_batch(e))
-			data_held_out(d, i, rows, &e->batch);
-		for (int part = 0; part < e->grid.pp * e->model.n_chunks; part++)
-			TRY(evaluate_part(e, part, rows, (double)d->held_out, &own, err));
-	}
-	TRY(engine_exchange(e, own, &sum, err));
-	out->loss = sum.loss;
-	if (e->options.labelled)
-		out->accuracy = sum.correct / (double)d->held_out;
 out:
 	return st;
 }

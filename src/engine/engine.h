@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "engine/buffers.h"
 #include "engine/inject.h"
+#include "engine/scaler.h"
 #include "engine/sync.h"
 #include "grid/grid.h"
 #include "launch/launch.h"
@@ -27,8 +28,10 @@ struct engine_options {
 	uint64_t seed;
 	enum grad_sync grad_sync;
 	size_t bucket_bytes;
-	bool zero; /* optimizer state sharded over the replicas */
-	bool base; /* the naive engine: nothing overlaps */
+	bool zero;		    /* optimizer state sharded over the replicas */
+	enum dtype type, grad_type; /* of parameters, activations, messages; of gradients */
+	struct scaler scaler;	    /* of the loss; scale 0: none */
+	bool base;		    /* the naive engine: nothing overlaps */
 	/* Borrowed; with rank NULL there is one rank, and grid, partition and schedule are
 	   made for it. */
 	struct rank *rank;
@@ -61,6 +64,7 @@ struct engine {
 	struct buffers buffers;
 	struct optim optim;
 	struct sync sync;
+	struct scaler scaler;
 	struct batch batch; /* (micro_batches * shape.rows) samples; the caller fills it */
 	/* Of the master of grad_sync master: the batch, the outputs of a micro-batch and their
 	   gradients, of all replicas. */
@@ -73,9 +77,11 @@ struct engine {
 };
 
 struct step_result {
-	double loss;	  /* mean over the batch (mse: and over the features) */
-	double grad_norm; /* before clipping */
-	int stop;	  /* the signal that asks for an end, the same on all ranks; or 0 */
+	double loss;	   /* mean over the batch (mse: and over the features) */
+	double grad_norm;  /* before clipping */
+	double loss_scale; /* that the step was taken with */
+	bool skipped;	   /* the gradients were not finite: no update */
+	int stop;	   /* the signal that asks for an end, the same on all ranks; or 0 */
 };
 
 struct evaluation {
@@ -113,6 +119,8 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 			    struct error *err);
 /* Say where we are, and have the trouble that is planned for here. */
 void engine_reach(const struct engine *e, enum inject_at at, int micro_batch);
+/* A layer's gradient is complete: make it NaN if that is planned. */
+void engine_spoil(struct engine *e, int layer);
 
 /* execute.c: all actions of a step but the last; *loss is our part of it. */
 enum status transfers_create(struct engine *e, struct error *err);

@@ -69,7 +69,7 @@ void transfers_free(struct engine *e)
 
 static size_t view_bytes(const struct engine *e, struct view v)
 {
-	return (size_t)e->options.shape.rows * v.stride * sizeof(float);
+	return (size_t)e->options.shape.rows * v.stride * dtype_size(v.type);
 }
 
 /* ---- receives ---- */
@@ -175,32 +175,29 @@ static void between_layers(void *arg, int layer)
 	struct engine *e = arg;
 	int chunk = e->transfers->chunk;
 
-	if (chunk >= 0 && e->transfers->weights_left[chunk] == 0)
+	if (chunk >= 0 && e->transfers->weights_left[chunk] == 0) {
+		engine_spoil(e, layer);
 		sync_layer_done(&e->sync, layer);
+	}
 	if (e->rank && !e->options.base)
 		comm_poke(e->rank->world);
 }
 
-static struct view rows_from(struct view v, int row)
-{
-	if (v.data)
-		v.data += (size_t)row * v.stride;
-	return v;
-}
-
-/* Already divided by what the mean runs over, so that micro-batches simply add up. */
+/* Already divided by what the mean runs over, so that micro-batches simply add up. The
+   gradient is that of the scaled loss. */
 double engine_loss(struct engine *e, struct slot *s, struct flow *f, int row, int rows,
 		   double divisor)
 {
 	int out = e->options.shape.out;
+	double scale = e->scaler.scale;
 
 	if (e->options.labelled)
 		return device_cross_entropy(e->dev, s->full, e->batch.labels + row, f->full,
-					    rows, out, (float)(1 / divisor)) /
+					    rows, out, (float)(scale / divisor)) /
 		       divisor;
 	divisor *= out;
-	return device_mse(e->dev, s->full, rows_from(e->batch.target, row), f->full, rows, out,
-			  (float)(1 / divisor)) /
+	return device_mse(e->dev, s->full, view_from(e->batch.target, (size_t)row), f->full,
+			  rows, out, (float)(scale / divisor)) /
 	       divisor;
 }
 
@@ -213,7 +210,7 @@ static enum status forward(struct engine *e, const struct action *a, struct erro
 
 	assert(i >= 0); /* the schedule was checked */
 	engine_reach(e, AT_FORWARD, a->micro_batch);
-	s->input[0] = c->begins ? rows_from(e->batch.x, a->micro_batch * rows)
+	s->input[0] = c->begins ? view_from(e->batch.x, (size_t)(a->micro_batch * rows))
 				: b->input[pool_find(&b->inputs, a->micro_batch)];
 	e->transfers->chunk = -1;
 	return chunk_forward(&e->model, c, s, rows, between_layers, e, err);

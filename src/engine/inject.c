@@ -53,6 +53,8 @@ static enum status read_word(struct injection *i, const char *word, int ranks, i
 		return set_action(i, INJECT_KILL, word, err);
 	if (!strcmp(word, "hang"))
 		return set_action(i, INJECT_HANG, word, err);
+	if (!strcmp(word, "nan"))
+		return set_action(i, INJECT_NAN, word, err);
 	if (name == 5 && !strncmp(word, "sleep", name)) {
 		if (!units_parse_time(value, &i->ms) || i->ms < 0 || i->ms > 1e9)
 			return bad(word, "is not a time such as 20ms", err);
@@ -89,7 +91,7 @@ enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int
 		while ((word = strsep(&words, ",")))
 			TRY(read_word(&i, word, ranks, steps, err));
 		if (i.action == INJECT_NONE)
-			TRY(bad(text, "does nothing: sleep=TIME, kill or hang is missing",
+			TRY(bad(text, "does nothing: sleep=TIME, kill, hang or nan is missing",
 				err));
 		if (p->count == INJECTIONS_MAX)
 			TRY(FAIL(err, ERR_USAGE, "--inject is given more than %d times",
@@ -111,13 +113,25 @@ static void sleep_ms(double ms)
 		;
 }
 
+static bool applies(const struct injection *i, int rank, int step)
+{
+	return (i->rank < 0 || i->rank == rank) && (i->step < 0 || i->step == step);
+}
+
+bool inject_has_nan(const struct inject_plan *p, int rank, int step)
+{
+	for (int k = 0; k < p->count; k++)
+		if (p->list[k].action == INJECT_NAN && applies(&p->list[k], rank, step))
+			return true;
+	return false;
+}
+
 void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at)
 {
 	for (int k = 0; k < p->count; k++) {
 		const struct injection *i = &p->list[k];
 
-		if (i->at != at || (i->rank >= 0 && i->rank != rank) ||
-		    (i->step >= 0 && i->step != step))
+		if (i->at != at || i->action == INJECT_NAN || !applies(i, rank, step))
 			continue;
 		if (i->action == INJECT_SLEEP)
 			sleep_ms(i->ms);

@@ -1,9 +1,9 @@
 /*
- * inject.h - trouble on purpose: sleep, kill or hang a rank at a given place, for tests
- * and for experiments.
+ * inject.h - trouble on purpose: sleep, kill or hang a rank at a given place, or spoil a
+ * gradient of its, for tests and for experiments.
  *
  * SPEC is [rank=R,][step=S,][at=forward|backward|optimizer,] and one of sleep=TIME, kill,
- * hang. Without rank it is every rank, without step every step, without at the beginning
+ * hang, nan. Without rank it is every rank, without step every step, without at the beginning
  * of the step. forward and backward are those of each micro-batch.
  */
 #ifndef KOLM_ENGINE_INJECT_H
@@ -11,8 +11,10 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 enum inject_at { AT_STEP, AT_FORWARD, AT_BACKWARD, AT_OPTIMIZER, AT_COUNT };
-enum inject_action { INJECT_NONE, INJECT_SLEEP, INJECT_KILL, INJECT_HANG };
+enum inject_action { INJECT_NONE, INJECT_SLEEP, INJECT_KILL, INJECT_HANG, INJECT_NAN };
 
 struct injection {
 	int rank, step; /* -1: any */
@@ -34,5 +36,8 @@ enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int
 
 /* This rank is there: do what is planned for it. */
 void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at);
+
+/* Is a gradient of this rank to be spoiled in this step? */
+bool inject_has_nan(const struct inject_plan *p, int rank, int step);
 
 #endif

@@ -10,18 +10,12 @@
 
 enum { MASTER_CHANNEL = 2 };
 
-static struct view rows_of(struct view v, size_t row)
-{
-	v.data += row * v.stride;
-	return v;
-}
-
 /* Between the master's rows and those of every replica, its own included. */
 static enum status distribute(struct engine *e, struct view all, struct view own, bool collect,
 			      struct error *err)
 {
 	int rows = e->options.shape.rows, me = comm_rank(e->replicas);
-	size_t bytes = (size_t)rows * own.stride * sizeof(float);
+	size_t bytes = (size_t)rows * own.stride * dtype_size(own.type);
 	struct comm_request r;
 	enum status st = OK;
 
@@ -35,7 +29,7 @@ static enum status distribute(struct engine *e, struct view all, struct view own
 		return comm_wait(&r, err);
 	}
 	for (int i = 1; i < comm_size(e->replicas); i++) {
-		float *theirs = rows_of(all, (size_t)(i * rows)).data;
+		float *theirs = view_from(all, (size_t)(i * rows)).data;
 
 		if (collect)
 			comm_irecv(e->replicas, i, MASTER_CHANNEL, theirs, bytes, &r);
@@ -60,11 +54,12 @@ static double loss_of_all(struct engine *e, int micro_batch)
 
 	if (e->options.labelled)
 		return device_cross_entropy(e->dev, e->outputs, e->all.labels + row,
-					    e->gradients, rows, out, (float)(1 / divisor)) /
+					    e->gradients, rows, out,
+					    (float)(e->scaler.scale / divisor)) /
 		       divisor;
 	divisor *= out;
-	return device_mse(e->dev, e->outputs, rows_of(e->all.target, row), e->gradients, rows,
-			  out, (float)(1 / divisor)) /
+	return device_mse(e->dev, e->outputs, view_from(e->all.target, row), e->gradients, rows,
+			  out, (float)(e->scaler.scale / divisor)) /
 	       divisor;
 }
 
@@ -87,7 +82,7 @@ static enum status micro_batch(struct engine *e, int number, double *loss, struc
 	enum status st;
 
 	if (master)
-		inputs = rows_of(e->all.x, (size_t)number * (size_t)(rows * e->grid.dp));
+		inputs = view_from(e->all.x, (size_t)number * (size_t)(rows * e->grid.dp));
 	TRY(distribute(e, inputs, inputs, false, err));
 	engine_reach(e, AT_FORWARD, number);
 	s->input[0] = inputs;
@@ -107,13 +102,15 @@ enum status engine_step_master(struct engine *e, double *loss, struct error *err
 	struct model *m = &e->model;
 	enum status st;
 
-	TRY(comm_run(e->replicas, COMM_BROADCAST, m->param, m->size, DTYPE_F32, 0, err));
+	TRY(comm_run(e->replicas, COMM_BROADCAST, m->param, m->size, m->type, 0, err));
 	for (int i = 0; i < e->options.micro_batches; i++)
 		TRY(micro_batch(e, i, loss, err));
+	engine_spoil(e, m->n_layers - 1);
 	/* Summed where each slice is, then brought together at the master. */
-	TRY(comm_run(e->replicas, COMM_REDUCE_SCATTER, m->grad, m->size, DTYPE_F32, 0, err));
-	TRY(comm_run(e->replicas, COMM_GATHER, m->grad, m->size, DTYPE_F32, 0, err));
-	e->sync.bytes += (int64_t)(3 * m->size * sizeof(float));
+	TRY(comm_run(e->replicas, COMM_REDUCE_SCATTER, m->grad, m->size, m->grad_type, 0, err));
+	TRY(comm_run(e->replicas, COMM_GATHER, m->grad, m->size, m->grad_type, 0, err));
+	e->sync.bytes +=
+		(int64_t)(m->size * (dtype_size(m->type) + 2 * dtype_size(m->grad_type)));
 out:
 	return st;
 }

@@ -88,8 +88,9 @@ static void start(struct sync *s, struct bucket *b)
 	if (!s->replicas)
 		return;
 	comm_start(s->replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
-		   s->model->grad + b->begin, b->end - b->begin, DTYPE_F32, 0, &b->request);
-	s->bytes += (int64_t)((b->end - b->begin) * sizeof(float));
+		   flat_at(s->model->grad, s->model->grad_type, b->begin), b->end - b->begin,
+		   s->model->grad_type, 0, &b->request);
+	s->bytes += (int64_t)((b->end - b->begin) * dtype_size(s->model->grad_type));
 }
 
 void sync_begin(struct sync *s)
@@ -134,20 +135,23 @@ static double replicated_squares(const struct sync *s, size_t begin, size_t end)
 		size_t b = l->bias + (size_t)l->out < end ? l->bias + (size_t)l->out : end;
 
 		if (model_is_replicated(m, l) && a < b)
-			sum += device_sum_squares(m->dev, m->grad + a, b - a);
+			sum += device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, a),
+						  m->grad_type, b - a);
 	}
 	return sum;
 }
 
 double sync_squares(const struct sync *s)
 {
+	const struct model *m = s->model;
 	double sum = 0;
 
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		sum += device_sum_squares(s->model->dev, s->model->grad + begin, end - begin) -
+		sum += device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, begin),
+					  m->grad_type, end - begin) -
 		       replicated_squares(s, begin, end);
 	}
 	return sum;
@@ -155,6 +159,7 @@ double sync_squares(const struct sync *s)
 
 double sync_update(struct sync *s, struct optim *o)
 {
+	const struct model *m = s->model;
 	double sum = 0;
 	size_t at = 0;
 
@@ -162,12 +167,29 @@ double sync_update(struct sync *s, struct optim *o)
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		sum += optim_apply(o, s->model->param + begin, s->model->grad + begin, at,
-				   end - begin) -
+		sum += optim_apply(o, flat_at(m->param, m->type, begin),
+				   flat_at(m->grad, m->grad_type, begin), at, end - begin) -
 		       replicated_squares(s, begin, end);
 		at += end - begin;
 	}
 	return sum;
+}
+
+void sync_fill_master(const struct sync *s, struct optim *o)
+{
+	const struct model *m = s->model;
+	size_t at = 0;
+
+	if (s->kind == SYNC_MASTER && s->replicas && comm_rank(s->replicas) > 0)
+		return;
+	for (int i = 0; i < s->n_buckets && o->master; i++) {
+		size_t begin, end;
+
+		own_range(s, &s->buckets[i], &begin, &end);
+		device_cast(m->dev, flat_at(m->param, m->type, begin), m->type, o->master + at,
+			    DTYPE_F32, end - begin);
+		at += end - begin;
+	}
 }
 
 enum status sync_share(struct sync *s, struct error *err)
@@ -177,9 +199,10 @@ enum status sync_share(struct sync *s, struct error *err)
 	for (int i = 0; i < s->n_buckets && s->zero; i++) {
 		struct bucket *b = &s->buckets[i];
 
-		comm_start(s->replicas, COMM_ALLGATHER, s->model->param + b->begin,
-			   b->end - b->begin, DTYPE_F32, 0, &b->request);
-		s->bytes += (int64_t)((b->end - b->begin) * sizeof(float));
+		comm_start(s->replicas, COMM_ALLGATHER,
+			   flat_at(s->model->param, s->model->type, b->begin),
+			   b->end - b->begin, s->model->type, 0, &b->request);
+		s->bytes += (int64_t)((b->end - b->begin) * dtype_size(s->model->type));
 	}
 	for (int i = 0; i < s->n_buckets && s->zero; i++)
 		TRY(comm_wait(&s->buckets[i].request, err));

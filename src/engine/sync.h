@@ -57,6 +57,8 @@ enum status sync_finish(struct sync *s, struct error *err);
 double sync_squares(const struct sync *s);
 /* Update what is ours; returns the same sum. */
 double sync_update(struct sync *s, struct optim *o);
+/* 16-bit training: the fp32 parameters that the optimizer keeps, from those at the start. */
+void sync_fill_master(const struct sync *s, struct optim *o);
 /* Give our parameters to the replicas that need them. */
 enum status sync_share(struct sync *s, struct error *err);
 

@@ -1,5 +1,6 @@
 /* weights.c - see weights.h */
 #include "engine/weights.h"
+#include "base/half.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -64,8 +65,9 @@ static enum status take_rows(struct gathering *g, int number, int shard, int row
 	if (is_me(g->e, from)) {
 		const struct layer *l = own_layer(g->e, number);
 
-		device_matrix_read(g->e->dev, g->e->model.param + l->weight, l->out, l->in, row,
-				   n, g->piece);
+		device_matrix_read(g->e->dev,
+				   flat_at(g->e->model.param, g->e->model.type, l->weight),
+				   g->e->model.type, l->out, l->in, row, n, g->piece);
 	}
 	TRY(move(g, from, (size_t)n * (size_t)in, err));
 	for (int r = 0; r < n && is_me(g->e, 0); r++)
@@ -114,10 +116,11 @@ static enum status gather_bias(struct gathering *g, int number, struct error *er
 		for (int at = 0; at < n; at += BLOCK_ROWS) {
 			size_t count = (size_t)imin(BLOCK_ROWS, n - at);
 
-			if (is_me(e, from))
-				memcpy(g->piece,
-				       e->model.param + own_layer(e, number)->bias + at,
-				       count * sizeof(float));
+			for (size_t i = 0; i < count && is_me(e, from); i++)
+				g->piece[i] =
+					float_from(e->model.param,
+						   own_layer(e, number)->bias + (size_t)at + i,
+						   e->model.type);
 			TRY(move(g, from, count, err));
 			if (is_me(e, 0))
 				TRY(g->fn(g->arg, g->piece, count, err));

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 50, PATIENCE = 3 }; /* a rank that waits has as many timeouts */
+enum { POLL_MS = 50, TWICE_MS = 500, PATIENCE = 3 }; /* timeouts of a rank that waits */
 
 struct watch {
 	const struct launch *launch;
@@ -32,18 +32,26 @@ struct watch {
 
 static struct board_rank *own_board;
 
+/* The first one asks for an orderly end; another one ends us at once, but not the echo of
+   the first: mpirun passes on what the terminal has sent to all. */
 static void on_signal(int number)
 {
+	static double first;
+
+	if (first > 0 && clock_ms() - first > TWICE_MS) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	if (first == 0)
+		first = clock_ms();
 	if (own_board)
 		own_board->stop = number;
 }
 
-/* The first one asks for an orderly end; a second one ends us at once. */
 static void catch_signals(struct board_rank *board, bool graceful)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction before, action = {.sa_handler = on_signal,
-					   .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+	struct sigaction before, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
 	own_board = board;
 	for (size_t i = 0; graceful && i < ARRAY_SIZE(numbers); i++) {

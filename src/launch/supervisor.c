@@ -176,16 +176,18 @@ static int find_culprit(struct supervisor *s)
 	return culprit < 0 ? first : culprit;
 }
 
-/* "; ranks 0-4, 6 wait for it in all-reduce": what the first of them waits in. */
-static void describe_victims(struct supervisor *s, int culprit, char *buf, size_t size)
+/* "; ranks 0-4, 6 wait for it in all-reduce": those of one kind, behind what is there. */
+static void add_victims(struct supervisor *s, int culprit, bool collective, char *buf,
+			size_t size)
 {
-	const struct comm_status *status = NULL;
 	int from = -1, victims = 0, n = 0;
-	char list[128] = "";
+	const struct comm_status *status = NULL;
+	char list[96] = "";
 
-	for (int i = 0; i <= s->launch->ranks && n < 100; i++) {
+	for (int i = 0; i <= s->launch->ranks && n < 70; i++) {
 		bool one = i < s->launch->ranks && i != culprit && s->children[i].pid > 0 &&
-			   waits_for(s, i, culprit);
+			   waits_for(s, i, culprit) &&
+			   (shm_status(s->memory, i)->kind == REQUEST_COLLECTIVE) == collective;
 
 		victims += one;
 		if (one && !status)
@@ -199,13 +201,11 @@ static void describe_victims(struct supervisor *s, int culprit, char *buf, size_
 			n += snprintf(list + n, sizeof(list) - (size_t)n, "-%d", i - 1);
 		from = -1;
 	}
-	*buf = '\0';
 	if (status)
-		snprintf(buf, size, "; rank%s %s wait%s for it in %s", victims > 1 ? "s" : "",
-			 list, victims > 1 ? "" : "s",
-			 status->kind == REQUEST_COLLECTIVE
-				 ? comm_op_name((enum comm_op)status->op)
-				 : "a message");
+		snprintf(buf + strlen(buf), size - strlen(buf),
+			 "; rank%s %s wait%s for it in %s", victims > 1 ? "s" : "", list,
+			 victims > 1 ? "" : "s",
+			 collective ? comm_op_name((enum comm_op)status->op) : "a message");
 }
 
 static enum status report_hang(struct supervisor *s, struct error *err)
@@ -216,7 +216,9 @@ static enum status report_hang(struct supervisor *s, struct error *err)
 
 	describe(s, culprit, doing, sizeof(doing));
 	board_name(s->launch, culprit, name, sizeof(name));
-	describe_victims(s, culprit, victims, sizeof(victims));
+	victims[0] = '\0';
+	add_victims(s, culprit, true, victims, sizeof(victims));
+	add_victims(s, culprit, false, victims, sizeof(victims));
 	if (c->pid > 0)
 		FAIL(err, ERR_FAILED, "%s hangs%s: last %s, for %.1f s%s", name,
 		     c->stopped ? " (it is stopped)" : "", doing,

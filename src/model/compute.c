@@ -26,28 +26,29 @@ static struct view saved_of(const struct model *m, const struct slot *s, int i)
 	return m->shape.act == ACT_GELU ? s->before[i] : s->input[i + 1];
 }
 
-static struct linear linear_of(const struct layer *l, float *flat, int rows)
+static struct linear linear_of(const struct layer *l, float *flat, enum dtype type, int rows)
 {
 	return (struct linear){
 		.rows = rows,
 		.out = l->out,
 		.in = l->in,
-		.weight = flat + l->weight,
-		.bias = flat + l->bias,
+		.type = type,
+		.weight = flat_at(flat, type, l->weight),
+		.bias = flat_at(flat, type, l->bias),
 	};
 }
 
 /* Sum whole rows over the slices; the padding between them comes along. */
 static void start_sum(struct model *m, struct view v, int rows, struct comm_request *r)
 {
-	comm_start(m->sums, COMM_ALLREDUCE, v.data, (size_t)rows * v.stride, DTYPE_F32, 0, r);
-	m->bytes += (int64_t)((size_t)rows * v.stride * sizeof(float));
+	comm_start(m->sums, COMM_ALLREDUCE, v.data, (size_t)rows * v.stride, v.type, 0, r);
+	m->bytes += (int64_t)((size_t)rows * v.stride * dtype_size(v.type));
 }
 
 static enum status forward_split_by_rows(struct model *m, const struct layer *l,
 					 struct linear *linear, struct error *err)
 {
-	struct view before = linear->saved;
+	struct view before = linear->saved, bias = {linear->bias, 0, m->type};
 	struct comm_request sum;
 	enum status st;
 
@@ -57,10 +58,22 @@ static enum status forward_split_by_rows(struct model *m, const struct layer *l,
 	device_forward(m->dev, linear);
 	start_sum(m, linear->y, linear->rows, &sum);
 	TRY(comm_wait(&sum, err));
-	device_activate(m->dev, linear->y, m->param + l->bias, before, linear->rows, l->out,
+	device_activate(m->dev, linear->y, bias, before, linear->rows, l->out,
 			activation_of(m, l));
 out:
 	return st;
+}
+
+/* Copy columns of some rows from view to view. */
+static void copy_columns(struct view to, int to_column, struct view from, int from_column,
+			 int rows, int columns)
+{
+	size_t size = dtype_size(to.type);
+
+	for (int r = 0; r < rows; r++)
+		memcpy((char *)view_from(to, (size_t)r).data + (size_t)to_column * size,
+		       (char *)view_from(from, (size_t)r).data + (size_t)from_column * size,
+		       (size_t)columns * size);
 }
 
 /* The last layer split by columns: bring the slices together, for the loss. They arrive one
@@ -69,21 +82,17 @@ static enum status gather_output(struct model *m, const struct layer *l, struct 
 				 struct view y, int rows, struct error *err)
 {
 	size_t block = (size_t)rows * (size_t)l->out;
-	float *blocks = s->full.data + (size_t)rows * s->full.stride;
+	struct view slices = view_from(s->full, (size_t)rows);
 	enum status st;
 
-	for (int r = 0; r < rows; r++)
-		memcpy(blocks + (size_t)m->shard * block + (size_t)r * (size_t)l->out,
-		       y.data + (size_t)r * y.stride, (size_t)l->out * sizeof(float));
-	TRY(comm_run(m->sums, COMM_ALLGATHER, blocks, block * (size_t)m->mp, DTYPE_F32, 0,
+	slices.stride = (size_t)l->out;
+	copy_columns(view_from(slices, (size_t)(m->shard * rows)), 0, y, 0, rows, l->out);
+	TRY(comm_run(m->sums, COMM_ALLGATHER, slices.data, block * (size_t)m->mp, y.type, 0,
 		     err));
-	m->bytes += (int64_t)(block * (size_t)m->mp * sizeof(float));
+	m->bytes += (int64_t)(block * (size_t)m->mp * dtype_size(y.type));
 	for (int part = 0; part < m->mp; part++)
-		for (int r = 0; r < rows; r++)
-			memcpy(s->full.data + (size_t)r * s->full.stride +
-				       (size_t)part * (size_t)l->out,
-			       blocks + (size_t)part * block + (size_t)r * (size_t)l->out,
-			       (size_t)l->out * sizeof(float));
+		copy_columns(s->full, part * l->out, view_from(slices, (size_t)(part * rows)),
+			     0, rows, l->out);
 out:
 	return st;
 }
@@ -95,7 +104,7 @@ enum status chunk_forward(struct model *m, const struct chunk *c, struct slot *s
 
 	for (int i = 0; i < c->count; i++) {
 		const struct layer *l = &m->layers[c->first + i];
-		struct linear linear = linear_of(l, m->param, rows);
+		struct linear linear = linear_of(l, m->param, m->type, rows);
 
 		linear.x = s->input[i];
 		linear.y = s->input[i + 1];
@@ -116,7 +125,7 @@ out:
 static void weight_gradient(struct model *m, const struct chunk *c, const struct slot *s,
 			    const struct flow *f, int i, int rows, const struct backward *how)
 {
-	struct linear linear = linear_of(&m->layers[c->first + i], m->grad, rows);
+	struct linear linear = linear_of(&m->layers[c->first + i], m->grad, m->grad_type, rows);
 
 	linear.x = s->input[i];
 	linear.y = f->flow[i];
@@ -131,7 +140,7 @@ static enum status backward_layer(struct model *m, const struct chunk *c, struct
 				  struct error *err)
 {
 	const struct layer *l = &m->layers[c->first + i];
-	struct linear linear = linear_of(l, m->param, rows);
+	struct linear linear = linear_of(l, m->param, m->type, rows);
 	bool wanted = i > 0 || !c->begins, summed = wanted && l->split == SPLIT_COLUMNS;
 	struct comm_request sum = {.kind = REQUEST_NONE};
 	enum status st = OK;
@@ -175,11 +184,7 @@ enum status chunk_backward(struct model *m, const struct chunk *c, struct slot *
 		device_derive(m->dev, f->flow[c->count - 1], saved_of(m, s, c->count - 1), rows,
 			      top->out, m->shape.act);
 	} else if (top->split == SPLIT_COLUMNS) { /* our slice of the whole gradient */
-		for (int r = 0; r < rows; r++)
-			memcpy(f->flow[c->count - 1].data +
-				       (size_t)r * f->flow[c->count - 1].stride,
-			       f->full.data + (size_t)r * f->full.stride + top->row,
-			       (size_t)top->out * sizeof(float));
+		copy_columns(f->flow[c->count - 1], 0, f->full, top->row, rows, top->out);
 	}
 	for (int i = c->count - 1; i >= 0; i--)
 		TRY(backward_layer(m, c, s, f, i, rows, how, err));

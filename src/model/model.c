@@ -1,5 +1,6 @@
 /* model.c - a rank's layers: where they lie, and what is in them at first; see model.h */
 #include "model/model.h"
+#include "base/half.h"
 #include "base/rng.h"
 #include "base/stream.h"
 #include "base/util.h"
@@ -93,15 +94,15 @@ static void init_weights(void *arg, int part, int parts)
 						    (uint64_t)l->column,
 					    (size_t)l->in, -bound, bound,
 					    rows + (size_t)r * (size_t)l->in);
-			device_matrix_write(m->dev, m->param + l->weight, l->out, l->in, row, n,
-					    rows);
+			device_matrix_write(m->dev, flat_at(m->param, m->type, l->weight),
+					    m->type, l->out, l->in, row, n, rows);
 		}
 	}
 }
 
 static enum status init_parameters(struct model *m, uint64_t seed, struct error *err)
 {
-	int widest = imax(m->shape.in, m->shape.dim);
+	int widest = imax(m->shape.in, imax(m->shape.dim, m->shape.out));
 	struct init_job job = {m, seed, NULL, widest};
 
 	job.rows = malloc((size_t)device_threads(m->dev) * INIT_ROWS * (size_t)widest *
@@ -115,7 +116,9 @@ static enum status init_parameters(struct model *m, uint64_t seed, struct error 
 		float bound = 1 / sqrtf((float)l->full_in);
 
 		rng_uniform(seed, stream_id(STREAM_BIAS, (uint64_t)l->number), (uint64_t)l->row,
-			    (size_t)l->out, -bound, bound, m->param + l->bias);
+			    (size_t)l->out, -bound, bound, job.rows);
+		for (int o = 0; o < l->out; o++)
+			float_to(m->param, l->bias + (size_t)o, m->type, job.rows[o]);
 	}
 	free(job.rows);
 	return OK;
@@ -126,13 +129,14 @@ enum status model_init(struct model *m, struct device *dev, const struct model_s
 		       uint64_t seed, struct error *err)
 {
 	enum status st;
-	size_t bytes;
 
 	*m = (struct model){.dev = dev,
 			    .shape = *shape,
 			    .mp = place->mp,
 			    .shard = place->shard,
 			    .sums = place->sums,
+			    .type = place->type,
+			    .grad_type = place->grad_type,
 			    .n_chunks = partition->chunks};
 	m->layers = calloc((size_t)shape->depth, sizeof(*m->layers));
 	m->chunks = calloc((size_t)m->n_chunks, sizeof(*m->chunks));
@@ -141,15 +145,14 @@ enum status model_init(struct model *m, struct device *dev, const struct model_s
 		goto out;
 	}
 	place_layers(m, partition, place->stage);
-	bytes = m->size * sizeof(float);
 	if (place->share_params)
-		TRY(device_alloc_shared(dev, MEMORY_PARAMS, bytes, "the parameters",
-					(void **)&m->param, err));
+		TRY(device_alloc_shared(dev, MEMORY_PARAMS, m->size * dtype_size(m->type),
+					"the parameters", (void **)&m->param, err));
 	else
-		TRY(device_alloc(dev, MEMORY_PARAMS, bytes, "the parameters",
-				 (void **)&m->param, err));
-	TRY(device_alloc_shared(dev, MEMORY_GRADS, bytes, "the gradients", (void **)&m->grad,
-				err));
+		TRY(device_alloc(dev, MEMORY_PARAMS, m->size * dtype_size(m->type),
+				 "the parameters", (void **)&m->param, err));
+	TRY(device_alloc_shared(dev, MEMORY_GRADS, m->size * dtype_size(m->grad_type),
+				"the gradients", (void **)&m->grad, err));
 	TRY(device_reserve(dev, shape->rows, imax(shape->dim, shape->out), err));
 	TRY(init_parameters(m, seed, err));
 out:

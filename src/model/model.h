@@ -41,13 +41,21 @@ struct model {
 	int n_layers;
 	struct chunk *chunks;
 	int n_chunks;
-	size_t size;	     /* elements of the flat arrays, padding included */
-	float *param, *grad; /* (size) */
-	int64_t bytes;	     /* brought to sums over the slices so far */
+	enum dtype type, grad_type; /* of parameters and activations; of gradients */
+	size_t size;		    /* elements of the flat arrays, padding included */
+	float *param, *grad;	    /* (size), of those types */
+	int64_t bytes;		    /* brought to sums over the slices so far */
 };
+
+/* Element number i of a flat array. */
+static inline float *flat_at(float *flat, enum dtype type, size_t i)
+{
+	return (float *)((char *)flat + i * dtype_size(type));
+}
 
 struct model_place {
 	int stage, mp, shard;
+	enum dtype type, grad_type;
 	struct comm *sums; /* over the slices; NULL if mp is 1 */
 	bool share_params; /* other ranks read or write our parameters */
 };

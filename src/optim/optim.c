@@ -4,12 +4,16 @@
 #include <math.h>
 
 enum status optim_init(struct optim *o, struct device *dev, const struct update *hyper,
-		       size_t size, struct error *err)
+		       size_t size, enum dtype type, enum dtype grad_type, struct error *err)
 {
 	enum status st = OK;
 
-	*o = (struct optim){.dev = dev, .update = *hyper};
+	*o = (struct optim){.dev = dev, .update = *hyper, .type = type};
 	o->update.m = o->update.v = NULL;
+	o->update.grad_type = grad_type;
+	if (type != DTYPE_F32)
+		TRY(device_alloc(dev, MEMORY_OPTIMIZER, size * sizeof(float),
+				 "the fp32 parameters", (void **)&o->master, err));
 	if (hyper->kind != OPT_SGD)
 		TRY(device_alloc(dev, MEMORY_OPTIMIZER, size * sizeof(float),
 				 hyper->kind == OPT_ADAMW ? "the first moments"
@@ -29,6 +33,7 @@ void optim_release(struct optim *o)
 	if (o->dev) {
 		device_free(o->dev, o->update.v);
 		device_free(o->dev, o->update.m);
+		device_free(o->dev, o->master);
 	}
 	*o = (struct optim){0};
 }
@@ -49,6 +54,11 @@ double optim_apply(struct optim *o, float *param, const float *grad, size_t at, 
 
 	u.param = param;
 	u.grad = grad;
+	if (o->master) {
+		u.param = o->master + at;
+		u.working = param;
+		u.working_type = o->type;
+	}
 	u.m = u.m ? u.m + at : NULL;
 	u.v = u.v ? u.v + at : NULL;
 	return device_update(o->dev, &u, n);

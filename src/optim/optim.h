@@ -7,12 +7,15 @@
 struct optim {
 	struct device *dev;   /* borrowed */
 	struct update update; /* hyper-parameters, and where the state is */
+	float *master;	      /* fp32 parameters where the working ones are in 16 bit */
+	enum dtype type;      /* of the working parameters */
 	int64_t steps;	      /* taken so far */
 };
 
-/* hyper: kind and hyper-parameters; its pointers are ignored. State for size elements. */
+/* hyper: kind and hyper-parameters; its pointers are ignored. State for size elements;
+   type and grad_type are those of parameters and gradients. */
 enum status optim_init(struct optim *o, struct device *dev, const struct update *hyper,
-		       size_t size, struct error *err);
+		       size_t size, enum dtype type, enum dtype grad_type, struct error *err);
 void optim_release(struct optim *o);
 
 /* Begin a step in which every gradient is multiplied by scale. */

@@ -31,6 +31,7 @@ void metrics_add(struct metrics *m, const struct step_metrics *s)
 {
 	assert(m->count < m->capacity);
 	m->losses[m->count] = s->loss;
+	m->skipped += s->skipped;
 	m->ms[m->count++] = s->ms;
 }
 

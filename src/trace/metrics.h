@@ -12,11 +12,14 @@ struct step_metrics {
 	double loss, grad_norm;
 	double ms;	/* from before the forward pass to after the optimizer */
 	double data_ms; /* before that: making the batch */
+	double loss_scale;
+	bool skipped; /* gradients were not finite: no update */
 	bool warmup;
 };
 
 struct metrics {
 	int capacity, count, warmup;
+	int skipped;	/* steps without an update */
 	double *losses; /* of every step */
 	double *ms;	/* of every step */
 	double *sorted; /* working memory of the statistics */

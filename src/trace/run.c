@@ -107,6 +107,8 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	json_put_double(j, "step_ms", s->ms);
 	json_put_double(j, "samples_per_s", batch / s->ms * 1e3);
 	json_put_double(j, "grad_norm", s->grad_norm);
+	json_put_double(j, "loss_scale", s->loss_scale);
+	json_put_bool(j, "skipped", s->skipped);
 	json_put_double(j, "data_ms", s->data_ms);
 	json_put_bool(j, "warmup", s->warmup);
 	json_end_object(j);
@@ -137,6 +139,11 @@ double run_samples_per_s(const struct run_summary *s)
 double run_gflops(const struct run_summary *s)
 {
 	return run_samples_per_s(s) * shape_flops(&s->engine->options.shape) * 1e-9;
+}
+
+static const char *precision_name(enum dtype type)
+{
+	return type == DTYPE_F32 ? "fp32" : type == DTYPE_F16 ? "fp16" : "bf16";
 }
 
 /* What one forward pass of a micro-batch moves between stages, over the whole grid. */
@@ -171,7 +178,8 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	json_put_int(j, "threads", threads);
 	json_put_bool(j, "oversubscribed", threads * s->rank->locals > s->rank->host_cores);
 	json_put_string(j, "device", device_description(s->dev));
-	json_put_string(j, "precision", "fp32");
+	json_put_string(j, "precision", precision_name(s->engine->options.type));
+	json_put_string(j, "grad_dtype", precision_name(s->engine->options.grad_type));
 	json_put_string(j, "schedule", schedule_name(s->engine->options.schedule->kind));
 	json_put_int(j, "chunks", s->engine->options.schedule->chunks);
 	json_put_string(j, "engine", s->engine->options.base ? "base" : "hybrid");
@@ -202,6 +210,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "gflops", run_gflops(s));
 	json_put_double(j, "first_loss", n ? s->metrics->losses[0] : NAN);
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
+	json_put_int(j, "skipped_steps", s->metrics->skipped);
 }
 
 static void put_evaluation(struct json *j, const struct evaluation *e)

@@ -22,18 +22,18 @@ expect_error 2 "'nap=3' is unknown" "$KOLM" train --inject nap=3
 expect_error 2 "nobody has started this as a rank" "$KOLM" train --transport mpi
 expect_error 2 "but there are 2 ranks here" "$KOLM" train --dp 2 --nproc-per-node 4
 
-nobody_left() { # of the ranks that we have started: they carry the folder's name
-	! pgrep -f -- "--run-dir $1" >/dev/null || fail "$1: processes are left: $(pgrep -af -- "--run-dir $1")"
+nobody_left() { # of the ranks that we have started: they carry the folder's whole name
+	! pgrep -f -- "--run-dir $dir/$1" >/dev/null || fail "$1: processes are left: $(pgrep -af -- "--run-dir $dir/$1")"
 }
 
 # Killed: named first, with its place; 137.
-"$KOLM" train --dim 64 --dp 4 --inject rank=3,step=12,kill --run-dir killed >/dev/null 2>err.txt
+"$KOLM" train --dim 64 --dp 4 --inject rank=3,step=12,kill --run-dir "$dir/killed" >/dev/null 2>err.txt
 [ $? = 137 ] || fail "a killed rank: $(cat err.txt)"
 grep -q "^kolm: rank 3 of 4 (dp3 pp0 mp0) on .* was ended by signal 9 (Killed), at step 12" err.txt || fail "said: $(cat err.txt)"
 nobody_left killed
 
 # Hanging: reported with who waits for it, within the timeout.
-"$KOLM" train --dim 64 --dp 4 --inject rank=1,step=5,at=backward,hang --timeout 1 --run-dir hung >/dev/null 2>err.txt
+"$KOLM" train --dim 64 --dp 4 --inject rank=1,step=5,at=backward,hang --timeout 1 --run-dir "$dir/hung" >/dev/null 2>err.txt
 [ $? = 1 ] || fail "a hanging rank: $(cat err.txt)"
 grep -q "^kolm: rank 1 of 4 (dp1 pp0 mp0) on .* hangs: last at step 5 backward 0, .*; ranks 0, 2-3 wait for it in all-reduce" err.txt ||
 	fail "said: $(cat err.txt)"
@@ -45,7 +45,7 @@ awk -F'"min": ' '/"min"/ { split($2, a, ","); if (a[1] < 40) exit 1 }' slow/summ
 
 # Ctrl-C and SIGTERM reach all ranks; what was measured is kept. A second one ends at once.
 for case in INT:130 TERM:143; do
-	"$KOLM" train --dim 64 --dp 3 --batch 48 --steps 1000000 --run-dir "$case" >/dev/null 2>err.txt &
+	"$KOLM" train --dim 64 --dp 3 --batch 48 --steps 1000000 --run-dir "$dir/$case" >/dev/null 2>err.txt &
 	pid=$!
 	for _ in $(seq 100); do
 		[ -s "$case/metrics.jsonl" ] && [ "$(wc -l <"$case/metrics.jsonl")" -gt 3 ] && break
@@ -60,7 +60,7 @@ for case in INT:130 TERM:143; do
 done
 
 # A signal to the whole group, as timeout(1) and batch systems send it, is one request.
-timeout 1 "$KOLM" train --dim 64 --dp 2 --steps 1000000 --run-dir group >/dev/null 2>err.txt
+timeout 1 "$KOLM" train --dim 64 --dp 2 --steps 1000000 --run-dir "$dir/group" >/dev/null 2>err.txt
 grep -q '"interrupted": true' group/summary.json || fail "no summary after timeout(1): $(cat err.txt)"
 grep -q "stopped by SIGTERM" err.txt || fail "timeout(1): $(cat err.txt)"
 nobody_left group

@@ -37,7 +37,7 @@ done
 
 refused() { expect_error 2 "$1" "$KOLM" schedule "${@:2}"; }
 refused "schedule 1f1b has one chunk per stage; use --schedule interleaved" --chunks 2
-refused "needs at least 2 chunks.*; give --chunks 2" --schedule interleaved
+refused "needs at least 2 chunks.*; give --chunks 2" --schedule interleaved --chunks 1
 refused "needs at least 2 stages; give --pp 2" --schedule interleaved --chunks 2 --pp 1
 refused "--cost-w 3 is more than --cost-b 2" --cost-w 3
 refused "--pp 0 is out of range" --pp 0

@@ -69,7 +69,7 @@ static enum status train(struct engine *e, struct data *d, const struct job *job
 	enum status st = OK;
 
 	if (job->s.labelled) /* the generator wants somewhere to put its targets */
-		whole.target = (struct view){spare, 256};
+		whole.target = (struct view){.data = spare, .stride = 256};
 	for (int step = 0; step < STEPS; step++) {
 		struct step_result result;
 

@@ -72,8 +72,8 @@ static double plain_loss(const struct engine *e)
 			float row[256];
 
 			for (int o = 0; o < l->out; o++) {
-				device_matrix_read(e->dev, e->model.param + l->weight, l->out,
-						   l->in, o, 1, row);
+				device_matrix_read(e->dev, e->model.param + l->weight,
+						   DTYPE_F32, l->out, l->in, o, 1, row);
 				y[o] = e->model.param[l->bias + (size_t)o];
 				for (int i = 0; i < l->in; i++)
 					y[o] += x[i] * row[i];
@@ -117,10 +117,13 @@ static void shift(struct engine *e, int layer, int o, int i, float by, double *g
 		*gradient = e->model.grad[l->bias + (size_t)o];
 		return;
 	}
-	device_matrix_read(e->dev, e->model.param + l->weight, l->out, l->in, o, 1, row);
+	device_matrix_read(e->dev, e->model.param + l->weight, DTYPE_F32, l->out, l->in, o, 1,
+			   row);
 	row[i] += by;
-	device_matrix_write(e->dev, e->model.param + l->weight, l->out, l->in, o, 1, row);
-	device_matrix_read(e->dev, e->model.grad + l->weight, l->out, l->in, o, 1, row);
+	device_matrix_write(e->dev, e->model.param + l->weight, DTYPE_F32, l->out, l->in, o, 1,
+			    row);
+	device_matrix_read(e->dev, e->model.grad + l->weight, DTYPE_F32, l->out, l->in, o, 1,
+			   row);
 	*gradient = row[i];
 }
 
@@ -207,8 +210,8 @@ static float *train(const struct engine_options *o, int threads, int steps, doub
 	for (int i = 0; i < o->shape.depth; i++) {
 		const struct layer *l = &e->model.layers[i];
 
-		device_matrix_read(dev, e->model.param + l->weight, l->out, l->in, 0, l->out,
-				   at);
+		device_matrix_read(dev, e->model.param + l->weight, DTYPE_F32, l->out, l->in, 0,
+				   l->out, at);
 		at += l->out * l->in;
 		memcpy(at, e->model.param + l->bias, (size_t)l->out * sizeof(float));
 		at += l->out;
@@ -380,7 +383,8 @@ static void evaluation_counts_what_is_right(void **state)
 
 	o.labelled = true;
 	assert_int_equal(engine_create(&e, dev, &o, &err), OK);
-	device_matrix_write(dev, e->model.param + e->model.layers[0].weight, 3, 2, 0, 3, w);
+	device_matrix_write(dev, e->model.param + e->model.layers[0].weight, DTYPE_F32, 3, 2, 0,
+			    3, w);
 	memset(e->model.param + e->model.layers[0].bias, 0, 3 * sizeof(float));
 	for (int i = 0; i < 7; i++) {
 		order[i] = i;

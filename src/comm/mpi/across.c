@@ -1,61 +1,11 @@
 /* across.c - see across.h */
-#include "comm/mpi/across.h"
+#include "comm/mpi/lanes.h"
 #include "base/util.h"
 #include "comm/reduce.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	LANES = 4,	       /* pieces under way */
-	PIECE = 1 << 16,       /* elements */
-	WINDOW = 16,	       /* pieces with tags of their own */
-	HOPS = 1 << 11,	       /* messages of a piece with tags of their own */
-	RESULT_HOP = HOPS - 1, /* WINDOW * HOPS tags: what every MPI has */
-};
-
-/* Members that follow each other on one machine. */
-struct run {
-	int first, end, host;
-};
-
-enum stage {
-	STAGE_FETCH,  /* ask for the sum of the runs before */
-	STAGE_ADD,    /* add our run to it and hand it on */
-	STAGE_SPREAD, /* the result is here: hand it out */
-	STAGE_TAKE,   /* ask for the result */
-	STAGE_SHARE,  /* and pass it on within the machine */
-	STAGE_END,
-};
-
-/* A piece under way: what comes next for it, when the messages pending are through. */
-struct lane {
-	bool busy;
-	enum stage stage;
-	uint64_t piece;
-	int slice, run;
-	size_t begin, end; /* elements */
-	float *sum;	   /* (PIECE) */
-	MPI_Request *requests;
-	int pending;
-};
-
-struct across {
-	MPI_Comm comm;
-	int size, rank, hosts, here;
-	int *host_of;	/* (size) */
-	int *local_of;	/* (size) number among the members of its machine */
-	int *members;	/* (size) by machine */
-	int *host_from; /* (hosts + 1) where in members */
-	struct run *runs;
-	int n_runs;
-	/* of the collective that is under way: the next piece to look at */
-	int slice;
-	size_t at;
-	uint64_t piece;
-	struct lane lanes[LANES];
-};
 
 static int count_of(const struct across *a, int host)
 {
@@ -335,84 +285,4 @@ bool across_work(struct across *a, const struct host_group *g, const struct comm
 	a->at = 0;
 	a->piece = 0;
 	return true;
-}
-
-/* Number the machines as they first appear, and list their members. */
-static void list_hosts(struct across *a, const int *hosts)
-{
-	int at = 0;
-
-	for (int i = 0; i < a->size; i++) {
-		int first = 0;
-
-		while (hosts[first] != hosts[i])
-			first++;
-		a->host_of[i] = first == i ? a->hosts++ : a->host_of[first];
-	}
-	for (int h = 0; h < a->hosts; h++) {
-		a->host_from[h] = at;
-		for (int i = 0; i < a->size; i++)
-			if (a->host_of[i] == h) {
-				a->local_of[i] = at - a->host_from[h];
-				a->members[at++] = i;
-			}
-	}
-	a->host_from[a->hosts] = at;
-	for (int i = 0; i < a->size; i++) {
-		if (i == 0 || a->host_of[i] != a->host_of[i - 1])
-			a->runs[a->n_runs++] = (struct run){.first = i, .host = a->host_of[i]};
-		a->runs[a->n_runs - 1].end = i + 1;
-	}
-	a->here = a->host_of[a->rank];
-}
-
-enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, int size,
-			  int rank, struct error *err)
-{
-	struct across *a = calloc(1, sizeof(*a));
-	bool ok = a != NULL;
-
-	assert(size < RESULT_HOP);
-	if (a) {
-		a->comm = MPI_COMM_NULL; /* ours only if all goes well */
-		a->size = size;
-		a->rank = rank;
-		a->host_of = calloc((size_t)size, sizeof(int));
-		a->local_of = calloc((size_t)size, sizeof(int));
-		a->members = calloc((size_t)size, sizeof(int));
-		a->host_from = calloc((size_t)size + 1, sizeof(int));
-		a->runs = calloc((size_t)size, sizeof(*a->runs));
-		ok = a->host_of && a->local_of && a->members && a->host_from && a->runs;
-	}
-	for (int i = 0; ok && i < LANES; i++) {
-		a->lanes[i].sum = malloc(PIECE * sizeof(float));
-		a->lanes[i].requests = calloc((size_t)size + 1, sizeof(MPI_Request));
-		ok = a->lanes[i].sum && a->lanes[i].requests;
-	}
-	if (!ok) {
-		across_free(a);
-		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
-	}
-	list_hosts(a, hosts);
-	a->comm = comm;
-	*out = a;
-	return OK;
-}
-
-void across_free(struct across *a)
-{
-	if (!a)
-		return;
-	for (int i = 0; i < LANES; i++) {
-		free(a->lanes[i].sum);
-		free(a->lanes[i].requests);
-	}
-	if (a->comm != MPI_COMM_NULL)
-		MPI_Comm_free(&a->comm);
-	free(a->host_of);
-	free(a->local_of);
-	free(a->members);
-	free(a->host_from);
-	free(a->runs);
-	free(a);
 }

@@ -2,6 +2,7 @@
 #include "comm/mpi/mpi.h"
 #include "base/util.h"
 #include "comm/mpi/across.h"
+#include "comm/mpi/hosts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -45,50 +46,9 @@ struct mpi_world {
 	bool threaded, quit;
 };
 
-static bool threads_allowed;
-
 static struct mpi_world *world_of(const struct comm *c)
 {
 	return c->world->state;
-}
-
-const char *mpi_library(void)
-{
-	static char name[MPI_MAX_LIBRARY_VERSION_STRING];
-	int length;
-
-	MPI_Get_library_version(name, &length);
-	if (!strncmp(name, "MPICH", 5)) { /* "MPICH Version:\t4.0.2\n..." */
-		char version[32];
-
-		if (sscanf(name, "MPICH Version: %31s", version) == 1)
-			snprintf(name, sizeof(name), "MPICH %s", version);
-	}
-	name[strcspn(name, ",\n")] = '\0'; /* "Open MPI v4.1.4, package: ..." */
-	return name;
-}
-
-enum status mpi_start(int *rank, int *ranks, struct error *err)
-{
-	int provided;
-
-	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided))
-		return FAIL(err, ERR_FAILED, "MPI can't start");
-	threads_allowed = provided >= MPI_THREAD_SERIALIZED;
-	MPI_Comm_rank(MPI_COMM_WORLD, rank);
-	MPI_Comm_size(MPI_COMM_WORLD, ranks);
-	return OK;
-}
-
-void mpi_end(void)
-{
-	MPI_Finalize();
-}
-
-_Noreturn void mpi_abort(int exit_code)
-{
-	MPI_Abort(MPI_COMM_WORLD, exit_code);
-	_exit(exit_code);
 }
 
 /* ---- messages between machines ---- */
@@ -369,99 +329,11 @@ struct shm_memory *mpi_memory(struct comm *world)
 	return world_of(world)->memory;
 }
 
-/* Ranks that share a machine; KOLM_MPI_HOSTS pretends that there are several. */
-static void split_by_host(MPI_Comm all, MPI_Comm *local)
-{
-	const char *text = getenv("KOLM_MPI_HOSTS");
-	int hosts = text ? atoi(text) : 1, rank, size, host;
-	MPI_Comm real;
-
-	MPI_Comm_rank(all, &rank);
-	MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &real);
-	MPI_Comm_rank(real, &rank);
-	MPI_Comm_size(real, &size);
-	hosts = imax(1, imin(hosts, size));
-	host = text && strstr(text, "cyclic") ? rank % hosts : rank * hosts / size;
-	MPI_Comm_split(real, host, rank, local);
-	MPI_Comm_free(&real);
-}
-
-/* Who is where, as every rank sees it. */
-static void share_places(struct mpi_world *w, MPI_Comm local)
-{
-	int world_rank, first, rank;
-
-	MPI_Comm_rank(w->messages, &world_rank);
-	MPI_Comm_rank(local, &rank);
-	first = world_rank;
-	MPI_Bcast(&first, 1, MPI_INT, 0, local);
-	MPI_Allgather(&first, 1, MPI_INT, w->host_of, 1, MPI_INT, w->messages);
-	MPI_Allgather(&rank, 1, MPI_INT, w->local_of, 1, MPI_INT, w->messages);
-}
-
-/* Which cores the ranks of this machine may use, together and each. */
-static void look_at_cores(MPI_Comm local, struct mpi_place *place)
-{
-	cpu_set_t mine, any, all;
-
-	MPI_Comm_rank(local, &place->local);
-	MPI_Comm_size(local, &place->locals);
-	CPU_ZERO(&mine);
-	sched_getaffinity(0, sizeof(mine), &mine);
-	MPI_Allreduce(&mine, &any, (int)sizeof(mine), MPI_BYTE, MPI_BOR, local);
-	MPI_Allreduce(&mine, &all, (int)sizeof(mine), MPI_BYTE, MPI_BAND, local);
-	place->cores_shared = CPU_EQUAL(&any, &all);
-	place->cores = CPU_COUNT(&any);
-}
-
-/*
- * The first rank of the machine makes the memory, the others map it, all at the same
- * address. Far from where programs, heaps and libraries are; if one of these addresses is
- * taken in some process, all try the next.
- */
-static enum status share_memory(struct mpi_world *w, MPI_Comm local,
-				const struct mpi_place *place, struct error *err)
-{
-	static const uintptr_t addresses[] = {0x200000000000, 0x100000000000, 0x2000000000,
-					      0x300000000000};
-	bool spin = place->locals <= place->cores;
-	enum status st = OK;
-
-	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
-		void *at = (void *)addresses[i]; /* NOLINT: an address is what is meant */
-		int64_t where[3] = {getpid(), -1, 0}, all, ok;
-
-		if (place->local == 0) {
-			st = shm_prepare(&w->memory, place->locals, spin, at, err);
-			if (st == OK) {
-				where[1] = shm_fd(w->memory);
-				where[2] = (int64_t)shm_size(w->memory);
-			}
-		}
-		MPI_Bcast(where, 3, MPI_INT64_T, 0, local);
-		if (place->local > 0)
-			st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
-					  : shm_attach(&w->memory, place->locals, spin, at,
-						       (int)where[0], (int)where[1],
-						       (size_t)where[2], err);
-		ok = st == OK;
-		MPI_Allreduce(&ok, &all, 1, MPI_INT64_T, MPI_MIN, local);
-		if (all)
-			return OK;
-		if (st == OK) {
-			FAIL(err, ERR_MEMORY, "another rank can't map the shared memory");
-			shm_release(w->memory);
-			w->memory = NULL;
-		}
-	}
-	return st == OK ? ERR_MEMORY : st;
-}
-
 static enum status start_thread(struct comm *c, struct mpi_world *w, struct error *err)
 {
 	pthread_cond_init(&c->started, NULL);
 	c->lock = &w->lock;
-	if (!threads_allowed)
+	if (!mpi_has_threads())
 		return OK;
 	if (pthread_create(&w->thread, NULL, keep_going, c))
 		return FAIL(err, ERR_FAILED, "can't start a thread");
@@ -508,10 +380,10 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 	w->poll_ns = POLL_FIRST_NS;
 	pthread_mutex_init(&w->lock, NULL);
 	TRY(allocate(w, ranks, err));
-	split_by_host(all, &local);
-	share_places(w, local);
-	look_at_cores(local, place);
-	TRY(share_memory(w, local, place, err));
+	hosts_split(all, &local);
+	hosts_share_places(all, local, w->host_of, w->local_of);
+	hosts_look_at_cores(local, place);
+	TRY(hosts_share_memory(&w->memory, local, place, err));
 	TRY(comm_new(&c, &comm_mpi, NULL, members, ranks, rank, err));
 	c->state = w;
 	w->host = (struct host){.memory = w->memory, .me = place->local};

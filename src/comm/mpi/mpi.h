@@ -18,6 +18,9 @@ enum status mpi_start(int *rank, int *ranks, struct error *err);
 void mpi_end(void);
 _Noreturn void mpi_abort(int exit_code);
 
+/* May several threads use MPI, one at a time? Then transfers go on while a rank computes. */
+bool mpi_has_threads(void);
+
 /* Where a rank of the job is. */
 struct mpi_place {
 	int local, locals; /* its number among the ranks of its machine, and how many */

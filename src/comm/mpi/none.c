@@ -27,6 +27,11 @@ void mpi_end(void)
 {
 }
 
+bool mpi_has_threads(void)
+{
+	return false;
+}
+
 _Noreturn void mpi_abort(int exit_code)
 {
 	exit(exit_code);

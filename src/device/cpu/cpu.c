@@ -3,6 +3,7 @@
  * the layout of layout.h.
  */
 #include "device/cpu/cpu.h"
+#include "base/half.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/topology.h"
 
@@ -154,22 +155,22 @@ static void cpu_parallel(struct device *dev, void (*fn)(void *, int, int), void 
 	pool_run(cpu_of(dev)->pool, fn, arg);
 }
 
-static void cpu_matrix_write(struct device *dev, float *matrix, int out, int in, int row,
-			     int rows, const float *values)
+static void cpu_matrix_write(struct device *dev, void *matrix, enum dtype type, int out, int in,
+			     int row, int rows, const float *values)
 {
 	(void)dev;
 	for (int o = row; o < row + rows; o++)
 		for (int i = 0; i < in; i++)
-			matrix[layout_index(out, in, o, i)] = *values++;
+			float_to(matrix, layout_index(out, in, o, i), type, *values++);
 }
 
-static void cpu_matrix_read(struct device *dev, const float *matrix, int out, int in, int row,
-			    int rows, float *values)
+static void cpu_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
+			    int in, int row, int rows, float *values)
 {
 	(void)dev;
 	for (int o = row; o < row + rows; o++)
 		for (int i = 0; i < in; i++)
-			*values++ = matrix[layout_index(out, in, o, i)];
+			*values++ = float_from(matrix, layout_index(out, in, o, i), type);
 }
 
 const struct device_ops device_cpu = {

@@ -29,7 +29,7 @@ void cpu_backward_input(struct device *dev, const struct linear *l);
 void cpu_backward_weight(struct device *dev, const struct linear *l);
 
 /* cpu_element.c */
-void cpu_activate(struct device *dev, struct view y, const float *bias, struct view before,
+void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		  int rows, int columns, enum activation act);
 void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		enum activation act);
@@ -38,7 +38,7 @@ double cpu_mse(struct device *dev, struct view y, struct view target, struct vie
 double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
 			 struct view dy, int rows, int columns, float scale);
 double cpu_update(struct device *dev, const struct update *u, size_t n);
-double cpu_sum_squares(struct device *dev, const float *x, size_t n);
+double cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n);
 bool cpu_scale_check(struct device *dev, float *x, size_t n, float scale);
 void cpu_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 	      size_t n);

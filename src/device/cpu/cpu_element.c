@@ -8,12 +8,40 @@
 
 #include <assert.h>
 
-enum { CHUNK = 1 << 15 }; /* elements of a partial sum, at least */
+enum {
+	CHUNK = 1 << 15, /* elements of a partial sum, at least */
+	PIECE = 4096,	 /* 16-bit elements that are converted at once, in scratch */
+};
+
+/* A thread's own; NULL where none was reserved, which fp32 does without. */
+static float *scratch_of(const struct cpu *cpu, int part)
+{
+	return cpu->scratch ? cpu->scratch + (size_t)part * SCRATCH : NULL;
+}
+
+/* n elements from number i on as floats: where they are, or converted into room. */
+static float *widen(const struct kernels *k, const void *p, size_t i, enum dtype type, size_t n,
+		    float *room)
+{
+	if (type == DTYPE_F32)
+		return (float *)(uintptr_t)p + i;
+	(type == DTYPE_F16 ? k->f16_to_f32 : k->bf16_to_f32)((const uint16_t *)p + i, room, n);
+	return room;
+}
+
+/* Put them back if they were converted. */
+static void narrow(const struct kernels *k, const float *from, void *p, size_t i,
+		   enum dtype type, size_t n)
+{
+	if (type != DTYPE_F32)
+		(type == DTYPE_F16 ? k->f32_to_f16 : k->f32_to_bf16)(from, (uint16_t *)p + i,
+								     n);
+}
 
 struct sum_job {
 	struct cpu *cpu;
 	int64_t items, chunk; /* partial i covers items [i * chunk, (i + 1) * chunk) */
-	double (*sum)(const struct sum_job *job, int64_t begin, int64_t end);
+	double (*sum)(const struct sum_job *job, int64_t begin, int64_t end, float *scratch);
 	const void *args;
 };
 
@@ -24,7 +52,8 @@ static void sum_part(void *arg, int part, int parts)
 
 	for (int64_t i = part_begin(n, part, parts); i < part_begin(n, part + 1, parts); i++)
 		job->cpu->partials[i] =
-			job->sum(job, i * job->chunk, min64((i + 1) * job->chunk, job->items));
+			job->sum(job, i * job->chunk, min64((i + 1) * job->chunk, job->items),
+				 scratch_of(job->cpu, part));
 }
 
 static double run_sum(struct sum_job *job)
@@ -47,16 +76,40 @@ static int64_t chunk_for(size_t n)
 }
 
 struct activation_job {
-	const struct kernels *kernels;
+	struct cpu *cpu;
 	struct view y, other; /* before, or saved */
-	const float *bias;
+	struct view bias;     /* one row */
 	int rows, columns;
 	enum activation act;
 };
 
-static float *row_of(struct view v, int row)
+/* Columns [c, c + n) of a row. */
+static void activate_piece(const struct activation_job *job, int r, int c, int n,
+			   float *scratch)
 {
-	return v.data ? v.data + (size_t)row * v.stride : NULL;
+	const struct kernels *k = job->cpu->kernels;
+	struct view y = view_from(job->y, (size_t)r), before = view_from(job->other, (size_t)r);
+	size_t at = (size_t)c, count = (size_t)n;
+	float *values = widen(k, y.data, at, y.type, count, scratch);
+	float *bias = widen(k, job->bias.data, at, job->bias.type, count, scratch + PIECE);
+	float *room = before.type == DTYPE_F32 ? before.data + c : scratch + 2 * PIECE;
+
+	k->activate_row(values, bias, before.data ? room : NULL, n, job->act);
+	narrow(k, values, y.data, at, y.type, count);
+	if (before.data)
+		narrow(k, room, before.data, at, before.type, count);
+}
+
+static void derive_piece(const struct activation_job *job, int r, int c, int n, float *scratch)
+{
+	const struct kernels *k = job->cpu->kernels;
+	struct view dy = view_from(job->y, (size_t)r), saved = view_from(job->other, (size_t)r);
+	size_t at = (size_t)c, count = (size_t)n;
+	float *values = widen(k, dy.data, at, dy.type, count, scratch);
+
+	k->derive_row(values, widen(k, saved.data, at, saved.type, count, scratch + PIECE), n,
+		      job->act);
+	narrow(k, values, dy.data, at, dy.type, count);
 }
 
 static void activate_part(void *arg, int part, int parts)
@@ -65,8 +118,9 @@ static void activate_part(void *arg, int part, int parts)
 	int end = (int)part_begin(job->rows, part + 1, parts);
 
 	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
-		job->kernels->activate_row(row_of(job->y, r), job->bias, row_of(job->other, r),
-					   job->columns, job->act);
+		for (int c = 0; c < job->columns; c += PIECE)
+			activate_piece(job, r, c, imin(PIECE, job->columns - c),
+				       scratch_of(job->cpu, part));
 }
 
 static void derive_part(void *arg, int part, int parts)
@@ -75,14 +129,15 @@ static void derive_part(void *arg, int part, int parts)
 	int end = (int)part_begin(job->rows, part + 1, parts);
 
 	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
-		job->kernels->derive_row(row_of(job->y, r), row_of(job->other, r), job->columns,
-					 job->act);
+		for (int c = 0; c < job->columns; c += PIECE)
+			derive_piece(job, r, c, imin(PIECE, job->columns - c),
+				     scratch_of(job->cpu, part));
 }
 
-void cpu_activate(struct device *dev, struct view y, const float *bias, struct view before,
+void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		  int rows, int columns, enum activation act)
 {
-	struct activation_job job = {cpu_of(dev)->kernels, y, before, bias, rows, columns, act};
+	struct activation_job job = {cpu_of(dev), y, before, bias, rows, columns, act};
 
 	pool_run(cpu_of(dev)->pool, activate_part, &job);
 }
@@ -90,7 +145,7 @@ void cpu_activate(struct device *dev, struct view y, const float *bias, struct v
 void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		enum activation act)
 {
-	struct activation_job job = {cpu_of(dev)->kernels, dy, saved, NULL, rows, columns, act};
+	struct activation_job job = {cpu_of(dev), dy, saved, {0}, rows, columns, act};
 
 	if (act != ACT_NONE)
 		pool_run(cpu_of(dev)->pool, derive_part, &job);
@@ -103,28 +158,45 @@ struct loss_args {
 	float scale;
 };
 
-static double mse_rows(const struct sum_job *job, int64_t begin, int64_t end)
+static double mse_rows(const struct sum_job *job, int64_t begin, int64_t end, float *scratch)
 {
 	const struct loss_args *a = job->args;
+	const struct kernels *k = job->cpu->kernels;
 	double sum = 0;
 
-	for (int64_t r = begin; r < end; r++)
-		sum += job->cpu->kernels->mse_row(a->y.data + (size_t)r * a->y.stride,
-						  a->target.data + (size_t)r * a->target.stride,
-						  a->dy.data + (size_t)r * a->dy.stride,
-						  a->columns, 2 * a->scale);
+	for (int64_t r = begin; r < end; r++) {
+		struct view y = view_from(a->y, (size_t)r), dy = view_from(a->dy, (size_t)r);
+		struct view target = view_from(a->target, (size_t)r);
+
+		for (int c = 0; c < a->columns; c += PIECE) {
+			size_t at = (size_t)c, n = (size_t)imin(PIECE, a->columns - c);
+			float *gradient = dy.type == DTYPE_F32 ? dy.data + c : scratch + PIECE;
+
+			sum += k->mse_row(widen(k, y.data, at, y.type, n, scratch),
+					  target.data + c, gradient, (int)n, 2 * a->scale);
+			narrow(k, gradient, dy.data, at, dy.type, n);
+		}
+	}
 	return sum;
 }
 
-static double cross_entropy_rows(const struct sum_job *job, int64_t begin, int64_t end)
+static double cross_entropy_rows(const struct sum_job *job, int64_t begin, int64_t end,
+				 float *scratch)
 {
 	const struct loss_args *a = job->args;
+	const struct kernels *k = job->cpu->kernels;
+	size_t n = (size_t)a->columns;
 	double sum = 0;
 
-	for (int64_t r = begin; r < end; r++)
-		sum += job->cpu->kernels->cross_entropy_row(
-			a->y.data + (size_t)r * a->y.stride, a->labels[r],
-			a->dy.data + (size_t)r * a->dy.stride, a->columns, a->scale);
+	assert(a->y.type == DTYPE_F32 || n <= SCRATCH / 2); /* a row at once */
+	for (int64_t r = begin; r < end; r++) {
+		struct view y = view_from(a->y, (size_t)r), dy = view_from(a->dy, (size_t)r);
+		float *gradient = dy.type == DTYPE_F32 ? dy.data : scratch + SCRATCH / 2;
+
+		sum += k->cross_entropy_row(widen(k, y.data, 0, y.type, n, scratch),
+					    a->labels[r], gradient, a->columns, a->scale);
+		narrow(k, gradient, dy.data, 0, dy.type, n);
+	}
 	return sum;
 }
 
@@ -146,9 +218,29 @@ double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *label
 	return run_sum(&job);
 }
 
-static double update_chunk(const struct sum_job *job, int64_t begin, int64_t end)
+/* Gradients or parameters in 16 bit: piece by piece in fp32, and back. */
+static double update_chunk(const struct sum_job *job, int64_t begin, int64_t end,
+			   float *scratch)
 {
-	return job->cpu->kernels->update(job->args, (size_t)begin, (size_t)end);
+	const struct update *u = job->args;
+	const struct kernels *k = job->cpu->kernels;
+	double sum = 0;
+
+	if (u->grad_type == DTYPE_F32 && !u->working)
+		return k->update(u, (size_t)begin, (size_t)end);
+	for (int64_t i = begin; i < end; i += PIECE) {
+		size_t at = (size_t)i, n = (size_t)min64(PIECE, end - i);
+		struct update piece = *u;
+
+		piece.param = u->param + at;
+		piece.grad = widen(k, u->grad, at, u->grad_type, n, scratch);
+		piece.m = u->m ? u->m + at : NULL;
+		piece.v = u->v ? u->v + at : NULL;
+		sum += k->update(&piece, 0, n);
+		if (u->working)
+			narrow(k, piece.param, u->working, at, u->working_type, n);
+	}
+	return sum;
 }
 
 double cpu_update(struct device *dev, const struct update *u, size_t n)
@@ -158,15 +250,32 @@ double cpu_update(struct device *dev, const struct update *u, size_t n)
 	return run_sum(&job);
 }
 
-static double squares_chunk(const struct sum_job *job, int64_t begin, int64_t end)
+struct squares_args {
+	const void *x;
+	enum dtype type;
+};
+
+static double squares_chunk(const struct sum_job *job, int64_t begin, int64_t end,
+			    float *scratch)
 {
-	return job->cpu->kernels->sum_squares((const float *)job->args + begin,
-					      (size_t)(end - begin));
+	const struct squares_args *a = job->args;
+	const struct kernels *k = job->cpu->kernels;
+	double sum = 0;
+
+	if (a->type == DTYPE_F32)
+		return k->sum_squares((const float *)a->x + begin, (size_t)(end - begin));
+	for (int64_t i = begin; i < end; i += PIECE) {
+		size_t n = (size_t)min64(PIECE, end - i);
+
+		sum += k->sum_squares(widen(k, a->x, (size_t)i, a->type, n, scratch), n);
+	}
+	return sum;
 }
 
-double cpu_sum_squares(struct device *dev, const float *x, size_t n)
+double cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n)
 {
-	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), squares_chunk, x};
+	struct squares_args args = {x, type};
+	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), squares_chunk, &args};
 
 	return run_sum(&job);
 }
@@ -177,10 +286,11 @@ struct scale_args {
 };
 
 /* Counts the chunks that are not finite. */
-static double scale_chunk(const struct sum_job *job, int64_t begin, int64_t end)
+static double scale_chunk(const struct sum_job *job, int64_t begin, int64_t end, float *scratch)
 {
 	const struct scale_args *a = job->args;
 
+	(void)scratch;
 	return !job->cpu->kernels->scale_check(a->x + begin, (size_t)(end - begin), a->scale);
 }
 

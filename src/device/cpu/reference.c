@@ -9,38 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-static float get(const void *p, size_t i, enum dtype type)
-{
-	const uint16_t *half = p;
-
-	if (type == DTYPE_F32)
-		return ((const float *)p)[i];
-	return type == DTYPE_F16 ? half_to_float(half[i]) : bfloat_to_float(half[i]);
-}
-
-static void put(void *p, size_t i, enum dtype type, float value)
-{
-	uint16_t *half = p;
-
-	if (type == DTYPE_F32)
-		((float *)p)[i] = value;
-	else
-		half[i] = type == DTYPE_F16 ? half_from_float(value) : bfloat_from_float(value);
-}
-
 static float weight_at(const struct linear *l, int o, int i)
 {
-	return get(l->weight, layout_index(l->out, l->in, o, i), l->type);
+	return float_from(l->weight, layout_index(l->out, l->in, o, i), l->type);
 }
 
 static float element(struct view v, int row, int column)
 {
-	return get(v.data, (size_t)row * v.stride + (size_t)column, v.type);
+	return float_from(v.data, (size_t)row * v.stride + (size_t)column, v.type);
 }
 
 static void set_element(struct view v, int row, int column, float value)
 {
-	put(v.data, (size_t)row * v.stride + (size_t)column, v.type, value);
+	float_to(v.data, (size_t)row * v.stride + (size_t)column, v.type, value);
 }
 
 static double normal_cdf(double z)
@@ -85,7 +66,8 @@ static void forward(const struct linear *l, int p0, int p1, float *scratch)
 
 			for (int i = 0; i < l->in; i++)
 				sum += (double)element(l->x, r, i) * weight_at(l, o, i);
-			z = (float)sum + (l->bias ? get(l->bias, (size_t)o, l->type) : 0);
+			z = (float)sum +
+			    (l->bias ? float_from(l->bias, (size_t)o, l->type) : 0);
 			if (l->saved.data)
 				set_element(l->saved, r, o, z);
 			set_element(l->y, r, o, activate(z, l->act));
@@ -131,19 +113,21 @@ static void backward_weight(const struct linear *l, int p0, int p1, float *scrat
 {
 	(void)scratch;
 	for (int o = p0 * PANEL; o < imin(p1 * PANEL, l->out); o++) {
-		double bias = l->bias && l->accumulate ? get(l->bias, (size_t)o, l->type) : 0;
+		double bias =
+			l->bias && l->accumulate ? float_from(l->bias, (size_t)o, l->type) : 0;
 
 		for (int i = 0; i < l->in; i++) {
 			double sum = l->accumulate ? weight_at(l, o, i) : 0;
 
 			for (int r = 0; r < l->rows; r++)
 				sum += (double)element(l->y, r, o) * element(l->x, r, i);
-			put(l->weight, layout_index(l->out, l->in, o, i), l->type, (float)sum);
+			float_to(l->weight, layout_index(l->out, l->in, o, i), l->type,
+				 (float)sum);
 		}
 		for (int r = 0; r < l->rows; r++)
 			bias += element(l->y, r, o);
 		if (l->bias)
-			put(l->bias, (size_t)o, l->type, (float)bias);
+			float_to(l->bias, (size_t)o, l->type, (float)bias);
 	}
 }
 

@@ -1,0 +1,97 @@
+/* hosts.c - which ranks share a machine, and the memory that they share; see hosts.h */
+#include "comm/mpi/hosts.h"
+#include "base/util.h"
+#include "comm/shm/shm.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Ranks that share a machine; KOLM_MPI_HOSTS pretends that there are several. */
+void hosts_split(MPI_Comm all, MPI_Comm *local)
+{
+	const char *text = getenv("KOLM_MPI_HOSTS");
+	int hosts = text ? atoi(text) : 1, rank, size, host;
+	MPI_Comm real;
+
+	MPI_Comm_rank(all, &rank);
+	MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &real);
+	MPI_Comm_rank(real, &rank);
+	MPI_Comm_size(real, &size);
+	hosts = imax(1, imin(hosts, size));
+	host = text && strstr(text, "cyclic") ? rank % hosts : rank * hosts / size;
+	MPI_Comm_split(real, host, rank, local);
+	MPI_Comm_free(&real);
+}
+
+/* Who is where, as every rank sees it. */
+void hosts_share_places(MPI_Comm all, MPI_Comm local, int *host_of, int *local_of)
+{
+	int world_rank, first, rank;
+
+	MPI_Comm_rank(all, &world_rank);
+	MPI_Comm_rank(local, &rank);
+	first = world_rank;
+	MPI_Bcast(&first, 1, MPI_INT, 0, local);
+	MPI_Allgather(&first, 1, MPI_INT, host_of, 1, MPI_INT, all);
+	MPI_Allgather(&rank, 1, MPI_INT, local_of, 1, MPI_INT, all);
+}
+
+/* Which cores the ranks of this machine may use, together and each. */
+void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
+{
+	cpu_set_t mine, any, all;
+
+	MPI_Comm_rank(local, &place->local);
+	MPI_Comm_size(local, &place->locals);
+	CPU_ZERO(&mine);
+	sched_getaffinity(0, sizeof(mine), &mine);
+	MPI_Allreduce(&mine, &any, (int)sizeof(mine), MPI_BYTE, MPI_BOR, local);
+	MPI_Allreduce(&mine, &all, (int)sizeof(mine), MPI_BYTE, MPI_BAND, local);
+	place->cores_shared = CPU_EQUAL(&any, &all);
+	place->cores = CPU_COUNT(&any);
+}
+
+/*
+ * The first rank of the machine makes the memory, the others map it, all at the same
+ * address. Far from where programs, heaps and libraries are; if one of these addresses is
+ * taken in some process, all try the next.
+ */
+enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
+			       const struct mpi_place *place, struct error *err)
+{
+	static const uintptr_t addresses[] = {0x200000000000, 0x100000000000, 0x2000000000,
+					      0x300000000000};
+	bool spin = place->locals <= place->cores;
+	enum status st = OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		void *at = (void *)addresses[i]; /* NOLINT: an address is what is meant */
+		int64_t where[3] = {getpid(), -1, 0}, all, ok;
+
+		if (place->local == 0) {
+			st = shm_prepare(memory, place->locals, spin, at, err);
+			if (st == OK) {
+				where[1] = shm_fd(*memory);
+				where[2] = (int64_t)shm_size(*memory);
+			}
+		}
+		MPI_Bcast(where, 3, MPI_INT64_T, 0, local);
+		if (place->local > 0)
+			st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
+					  : shm_attach(memory, place->locals, spin, at,
+						       (int)where[0], (int)where[1],
+						       (size_t)where[2], err);
+		ok = st == OK;
+		MPI_Allreduce(&ok, &all, 1, MPI_INT64_T, MPI_MIN, local);
+		if (all)
+			return OK;
+		if (st == OK) {
+			FAIL(err, ERR_MEMORY, "another rank can't map the shared memory");
+			shm_release(*memory);
+			*memory = NULL;
+		}
+	}
+	return st == OK ? ERR_MEMORY : st;
+}
