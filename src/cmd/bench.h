@@ -10,6 +10,7 @@ struct bench {
 	/* options */
 	int threads;	   /* 0: what the benchmark wants by default */
 	int rows, out, in; /* gemm: this shape only, if rows > 0 */
+	int dtype;	   /* gemm: enum dtype */
 	int ranks;	   /* comm: only so many, if > 0 */
 	int transport;	   /* comm: 0: beside MPI where it is built in; 1: without it */
 	double seconds;	   /* per figure */
@@ -18,6 +19,8 @@ struct bench {
 	struct device *dev;
 	struct json json; /* the document, if as_json */
 };
+
+extern const char *const bench_dtypes[]; /* by enum dtype, NULL-terminated */
 
 /* Repeat fn(arg) for a while after one warm-up call. */
 struct timing {

@@ -4,6 +4,7 @@
  * for, so that training never starts its threads).
  */
 #include "cmd/bench.h"
+#include "base/half.h"
 #include "base/rng.h"
 #include "base/util.h"
 
@@ -37,8 +38,9 @@ struct gemm {
 	struct bench *bench;
 	struct shape shape;
 	int op;
-	float *x, *y, *w, *dw;
-	sgemm_fn *sgemm; /* NULL: no OpenBLAS here */
+	enum dtype type;
+	float *x, *y, *w, *dw; /* of that type */
+	sgemm_fn *sgemm;       /* NULL: no OpenBLAS here */
 };
 
 static void run_kolm(void *arg)
@@ -48,9 +50,10 @@ static void run_kolm(void *arg)
 		.rows = g->shape.rows,
 		.out = g->shape.out,
 		.in = g->shape.in,
+		.type = g->type,
 		.weight = g->op == DWEIGHT ? g->dw : g->w,
-		.x = {g->x, (size_t)g->shape.in},
-		.y = {g->y, (size_t)g->shape.out},
+		.x = {g->x, (size_t)g->shape.in, g->type},
+		.y = {g->y, (size_t)g->shape.out, g->type},
 		.act = ACT_NONE,
 		.accumulate = true,
 	};
@@ -121,6 +124,14 @@ static void measure(struct gemm *g, struct row *row)
 	row->openblas = fmax(row->openblas, flops / t.best_ms * 1e-6);
 }
 
+/* Made in fp32 and converted where they are, from the front: halves are shorter. */
+static void fill(const struct gemm *g, uint64_t stream, size_t n, float bound, float *to)
+{
+	rng_uniform(0, stream, 0, n, -bound, bound, to);
+	for (size_t i = 0; i < n && g->type != DTYPE_F32; i++)
+		float_to(to, i, g->type, to[i]);
+}
+
 static enum status allocate(struct gemm *g, struct error *err)
 {
 	struct device *dev = g->bench->dev;
@@ -135,9 +146,9 @@ static enum status allocate(struct gemm *g, struct error *err)
 			 err));
 	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, x * 4, "the input", (void **)&g->x, err));
 	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, y * 4, "the output", (void **)&g->y, err));
-	rng_uniform(0, 1, 0, weights, -1e-3f, 1e-3f, g->w);
-	rng_uniform(0, 2, 0, x, -1, 1, g->x);
-	rng_uniform(0, 3, 0, y, -1, 1, g->y);
+	fill(g, 1, weights, 1e-3f, g->w);
+	fill(g, 2, x, 1, g->x);
+	fill(g, 3, y, 1, g->y);
 out:
 	return st;
 }
@@ -154,9 +165,9 @@ static void release(struct gemm *g)
 static void put_rows(struct bench *b, const struct row *rows, int n, double peak)
 {
 	if (!b->as_json) {
-		printf("FMA peak in this run: %.1f GFLOP/s; %s\n\n", peak,
-		       device_description(b->dev));
-		if (!rows[0].openblas)
+		printf("FMA peak in this run: %.1f GFLOP/s; %s; %s\n\n", peak,
+		       device_description(b->dev), bench_dtypes[b->dtype]);
+		if (!rows[0].openblas && b->dtype == DTYPE_F32)
 			printf("(OpenBLAS is not installed: libopenblas0-pthread would fill its column)\n");
 		printf("%-8s %5s %5s %5s %9s %6s %7s %9s\n", "op", "rows", "out", "in",
 		       "GFLOP/s", "share", "median", "OpenBLAS");
@@ -180,7 +191,7 @@ static void put_rows(struct bench *b, const struct row *rows, int n, double peak
 		}
 		json_begin_object(&b->json, NULL);
 		json_put_string(&b->json, "op", op_names[r->op]);
-		json_put_string(&b->json, "dtype", "fp32");
+		json_put_string(&b->json, "dtype", bench_dtypes[b->dtype]);
 		json_put_int(&b->json, "rows", r->shape.rows);
 		json_put_int(&b->json, "out", r->shape.out);
 		json_put_int(&b->json, "in", r->shape.in);
@@ -218,12 +229,12 @@ enum status bench_gemm(struct bench *b, struct error *err)
 	struct shape asked = {b->rows, b->out, b->in};
 	const struct shape *list = b->rows ? &asked : shapes;
 	int count = b->rows ? 1 : (int)ARRAY_SIZE(shapes);
-	struct gemm g = {.bench = b};
+	struct gemm g = {.bench = b, .type = (enum dtype)b->dtype};
 	struct openblas openblas = load_openblas();
 	double peak;
 
 	TRY(bench_open(b, 1, err));
-	g.sgemm = openblas.sgemm;
+	g.sgemm = b->dtype == DTYPE_F32 ? openblas.sgemm : NULL;
 	if (openblas.set_threads)
 		openblas.set_threads(device_threads(b->dev));
 	peak = bench_fma_peak(b, 0);

@@ -117,15 +117,15 @@ static void forward_finish(const struct linear *l, const float *sums, int o0, in
 }
 
 /* The inputs of a slab as floats: where they are, or a converted copy of that slab. */
-static struct view slab_inputs(const struct linear *l, int s, float *scratch)
+static struct view slab_inputs(const struct linear *l, int s, float *room)
 {
 	int width = imin(SLAB, l->in - s * SLAB);
 
 	if (l->x.type == DTYPE_F32)
-		return (struct view){l->x.data + s * SLAB, l->x.stride, DTYPE_F32};
+		return (struct view){.data = l->x.data + s * SLAB, .stride = l->x.stride};
 	for (int r = 0; r < l->rows; r++)
-		get_as(l->x, r, s * SLAB, scratch + (size_t)r * SLAB, width);
-	return (struct view){scratch, SLAB, DTYPE_F32};
+		get_as(l->x, r, s * SLAB, room + (size_t)r * SLAB, width);
+	return (struct view){.data = room, .stride = SLAB};
 }
 
 static const char *weight_place(const struct linear *l, size_t element)
@@ -133,21 +133,32 @@ static const char *weight_place(const struct linear *l, size_t element)
 	return (const char *)l->weight + element * dtype_size(l->type);
 }
 
-/* All rows of a group of panels in one slab; ahead is what comes after. */
-static void forward_slab(const struct linear *l, int s, int p, int panels,
-			 const struct ahead *ahead, float *sums)
+/* A group of panels in one slab. */
+struct forward_group {
+	int slab, panel, panels;
+};
+
+/* All rows of a group; next is the one after it, of no panels if there is none. */
+static void forward_slab(const struct linear *l, struct view x, struct forward_group g,
+			 struct forward_group next, float *sums)
 {
 	struct tiling tiling = tile_rows(l->rows);
-	int lines = (int)ceil_div(ahead->lines, tiling.tiles), r = 0;
-	size_t panel = layout_panel_size(layout_slab_width(l->in, s));
-	struct view x = slab_inputs(l, s, sums + ROWS_MAX * TILE_WIDTH);
+	int width = layout_slab_width(l->in, next.slab), r = 0;
+	int lines = next.panels ? (int)ceil_div(width, tiling.tiles) : 0;
+	size_t panel = layout_panel_size(layout_slab_width(l->in, g.slab));
+	size_t size = dtype_size(l->type);
 	struct forward_tile t = {
-		.w = weight_place(l, layout_slab_offset(l->out, s) + (size_t)p * panel),
+		.w = weight_place(l,
+				  layout_slab_offset(l->out, g.slab) + (size_t)g.panel * panel),
 		.w_stride = panel,
 		.x_stride = x.stride,
-		.width = imin(SLAB, l->in - s * SLAB),
-		.first = s == 0,
-		.ahead = {.at = ahead->at, .stride = ahead->stride, .lines = lines},
+		.width = imin(SLAB, l->in - g.slab * SLAB),
+		.first = g.slab == 0,
+		.ahead = {.at = weight_place(l, layout_slab_offset(l->out, next.slab) +
+							(size_t)next.panel *
+								layout_panel_size(width)),
+			  .stride = layout_panel_size(width) * size,
+			  .lines = lines},
 	};
 
 	for (int i = 0; i < tiling.tiles; i++) {
@@ -155,34 +166,58 @@ static void forward_slab(const struct linear *l, int s, int p, int panels,
 
 		t.sum = sums + r * TILE_WIDTH;
 		t.x = x.data + (size_t)r * x.stride;
-		forward_tiles[l->type][panels - 1][rows - 1](&t);
-		t.ahead.at += (size_t)lines * PANEL * dtype_size(l->type);
+		forward_tiles[l->type][g.panels - 1][rows - 1](&t);
+		t.ahead.at += (size_t)lines * PANEL * size;
 		r += rows;
 	}
+}
+
+/* Groups whose sums are kept at once, so that a slab of 16-bit inputs is converted once for
+   all of them. */
+static int groups_at_once(const struct linear *l)
+{
+	if (l->x.type == DTYPE_F32)
+		return 1;
+	return imax(1, (SCRATCH - l->rows * SLAB) / (l->rows * TILE_WIDTH));
 }
 
 static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
 {
 	int groups = (int)ceil_div(p1 - p0, TILE_PANELS), slabs = layout_slabs(l->in);
+	int batch = groups_at_once(l);
+	float *room = scratch + SCRATCH - l->rows * SLAB;
 
-	for (int g = 0; g < groups; g++) {
-		int p = p0 + (int)part_begin(p1 - p0, g, groups);
-		int end = p0 + (int)part_begin(p1 - p0, g + 1, groups);
+	for (int first = 0; first < groups; first += batch) {
+		int n = imin(batch, groups - first);
 
+		/* From group to group of the batch in a slab, then to the next slab. */
 		for (int s = 0; s < slabs; s++) {
-			int next_slab = (s + 1) % slabs, next_panel = s + 1 < slabs ? p : end;
-			int width = layout_slab_width(l->in, next_slab);
-			struct ahead ahead = {
-				.at = weight_place(l, layout_slab_offset(l->out, next_slab) +
-							      (size_t)next_panel *
-								      layout_panel_size(width)),
-				.stride = layout_panel_size(width) * dtype_size(l->type),
-				.lines = next_panel < p1 ? width : 0,
-			};
+			struct view x = slab_inputs(l, s, room);
 
-			forward_slab(l, s, p, end - p, &ahead, scratch);
+			for (int k = 0; k < n; k++) {
+				bool more = k + 1 < n, again = !more && s + 1 < slabs;
+				int g = first + k, h = more ? g + 1 : again ? first : first + n;
+				int p = p0 + (int)part_begin(p1 - p0, g, groups);
+				int end = p0 + (int)part_begin(p1 - p0, g + 1, groups);
+				int q = h < groups ? p0 + (int)part_begin(p1 - p0, h, groups)
+						   : p1;
+
+				forward_slab(l, x, (struct forward_group){s, p, end - p},
+					     (struct forward_group){more    ? s
+								    : again ? s + 1
+									    : 0,
+								    q, q < p1},
+					     scratch +
+						     (size_t)k * (size_t)l->rows * TILE_WIDTH);
+			}
 		}
-		forward_finish(l, scratch, p * PANEL, imin(end * PANEL, l->out) - p * PANEL);
+		for (int k = 0; k < n; k++) {
+			int p = p0 + (int)part_begin(p1 - p0, first + k, groups);
+			int end = p0 + (int)part_begin(p1 - p0, first + k + 1, groups);
+
+			forward_finish(l, scratch + (size_t)k * (size_t)l->rows * TILE_WIDTH,
+				       p * PANEL, imin(end * PANEL, l->out) - p * PANEL);
+		}
 	}
 }
 
