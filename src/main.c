@@ -23,6 +23,7 @@ struct command {
 static const struct command commands[] = {
 	{"train", cmd_train, "train a model and write what was measured", true},
 	{"verify", cmd_verify, "is a grid's run the same as one rank's?", false},
+	{"max-batch", cmd_max_batch, "the largest batch that fits a memory limit", false},
 	{"bench", cmd_bench, "this machine's peaks, and kernels and communication against them",
 	 true},
 	{"grid", cmd_grid, "which rank has which part of the model, and the groups", false},

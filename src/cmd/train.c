@@ -56,6 +56,17 @@ out:
 	return st;
 }
 
+enum status training_plan(struct training *t, struct error *err)
+{
+	const struct config *c = &t->config;
+	enum status st;
+
+	TRY(open_grid(t, err));
+	TRY(inject_parse(&t->inject, c->inject, grid_size(&t->grid), c->steps, err));
+out:
+	return st;
+}
+
 static void place(const void *arg, int rank, char *buf, size_t size)
 {
 	grid_describe(arg, rank, buf, size);
@@ -68,8 +79,7 @@ enum status training_run(struct training *t, struct error *err)
 	struct launch launch;
 	enum status st;
 
-	TRY(open_grid(t, err));
-	TRY(inject_parse(&t->inject, c->inject, grid_size(&t->grid), c->steps, err));
+	TRY(training_plan(t, err));
 	/* A rank of a job may fail alone, and is then named. */
 	if (!launcher_detect(&by))
 		TRY(training_prepare(t, err));

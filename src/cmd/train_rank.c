@@ -40,6 +40,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	TRY(partition_init(&t->partition, &t->shape, c->pp, c->chunks, c->layers_per_stage,
 			   err));
 	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
+	TRY(training_check_memory(t, err));
 out:
 	return st;
 }
@@ -72,16 +73,11 @@ static enum dtype grad_type_of(const struct config *c)
 	return (enum dtype)c->precision;
 }
 
-static enum status open_engine(struct training *t, struct error *err)
+struct engine_options training_engine_options(const struct training *t)
 {
-	struct config *c = &t->config;
-	struct device_options device = {
-		.threads = c->threads ? c->threads : t->rank->cores,
-		.pin = c->pin == PIN_AUTO,
-		.crowded = t->rank->oversubscribed,
-		.memory = c->device_memory,
-	};
-	struct engine_options engine = {
+	const struct config *c = &t->config;
+
+	return (struct engine_options){
 		.shape = t->shape,
 		.micro_batches = c->micro_batches,
 		.labelled = t->data.labelled,
@@ -109,6 +105,18 @@ static enum status open_engine(struct training *t, struct error *err)
 		.schedule = &t->schedule,
 		.inject = &t->inject,
 	};
+}
+
+static enum status open_engine(struct training *t, struct error *err)
+{
+	struct config *c = &t->config;
+	struct device_options device = {
+		.threads = c->threads ? c->threads : t->rank->cores,
+		.pin = c->pin == PIN_AUTO,
+		.crowded = t->rank->oversubscribed,
+		.memory = c->device_memory,
+	};
+	struct engine_options engine = training_engine_options(t);
 	enum status st;
 
 	TRY(device_open(&t->dev, c->device, &device, err));

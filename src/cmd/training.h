@@ -42,6 +42,22 @@ void training_release(struct training *t);
 enum status training_prepare(struct training *t, struct error *err);
 enum status training_rank(struct rank *rank, void *arg, struct error *err);
 
+struct engine_options training_engine_options(const struct training *t);
+
+/* train_memory.c: what a run that was prepared will take, before it starts: of one rank by
+   kind, and of the rank that takes most. */
+struct prediction {
+	int rank;
+	struct memory_account account;
+};
+enum status training_predict(const struct training *t, struct prediction *most,
+			     struct error *err);
+/* Fails with the table if that is more than --device-memory. */
+enum status training_check_memory(const struct training *t, struct error *err);
+
+/* How many ranks, over what grid, with what batch; then data, layers and schedule. */
+enum status training_plan(struct training *t, struct error *err);
+
 /* train_print.c: what rank 0 tells. */
 void training_print_heading(const struct training *t);
 enum status training_print_step(struct training *t, const struct step_metrics *s,

@@ -297,35 +297,6 @@ out:
 	return st;
 }
 
-/* Our own options out of those of kolm train. */
-static enum status sort_options(struct option_values *own, int argc, char *const *argv,
-				char **rest, int *n, struct error *err)
-{
-	enum status st = OK;
-
-	for (int i = 0; i < argc; i++) {
-		const char *equals = strchr(argv[i], '=');
-		char name[64] = "";
-		const struct option *o;
-		int used = 1;
-
-		if (!strncmp(argv[i], "--", 2))
-			snprintf(name, sizeof(name), "%.*s",
-				 (int)(equals ? equals - argv[i] - 2 : 60), argv[i] + 2);
-		o = *name ? options_find(&verify_table, name) : NULL;
-		if (!o && strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) {
-			rest[(*n)++] = argv[i];
-			continue;
-		}
-		if (o && o->type != OPTION_FLAG && !equals && i + 1 < argc)
-			used = 2;
-		TRY(options_parse(own, used, argv + i, err));
-		i += used - 1;
-	}
-out:
-	return st;
-}
-
 enum status cmd_verify(int argc, char *const *argv, struct error *err)
 {
 	enum status st;
@@ -341,7 +312,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	if (!rest)
 		return FAIL(err, ERR_MEMORY, "no memory to start");
 	options_init(&own, &verify_table, &v);
-	TRY(sort_options(&own, argc, argv, rest, &n, err));
+	TRY(options_split(&own, argc, argv, rest, &n, err));
 	if (own.help) {
 		options_print_help(&verify_table, stdout);
 		goto out;

@@ -32,6 +32,14 @@ enum option_source options_source(const struct option_values *v, const char *nam
 	return (enum option_source)v->source[o - v->table->options];
 }
 
+void options_mark(struct option_values *v, const char *name, enum option_source source)
+{
+	const struct option *o = options_find(v->table, name);
+
+	assert(o);
+	v->source[o - v->table->options] = (unsigned char)source;
+}
+
 static enum status unknown(const struct option_table *table, const char *name,
 			   struct error *err)
 {
@@ -165,6 +173,16 @@ static enum status set_value(const struct option *o, const char *text,
 	}
 }
 
+void options_forget(struct option_values *v, const char *name)
+{
+	const struct option *o = options_find(v->table, name);
+	struct error err;
+
+	assert(o);
+	set_value(o, o->initial, SOURCE_DEFAULT, field(v, o), &err);
+	options_mark(v, name, SOURCE_DEFAULT);
+}
+
 /* Once more an option that may be repeated. */
 static enum status append(const struct option *o, const char *text, char *at, struct error *err)
 {
@@ -271,6 +289,34 @@ enum status options_parse(struct option_values *v, int argc, char *const *argv,
 				"options begin with two dashes; 'kolm %s --help' lists them",
 				v->table->command);
 		}
+	}
+out:
+	return st;
+}
+
+enum status options_split(struct option_values *v, int argc, char *const *argv, char **rest,
+			  int *n, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+		char name[64] = "";
+		const struct option *o;
+		int used = 1;
+
+		if (!strncmp(argv[i], "--", 2))
+			snprintf(name, sizeof(name), "%.*s",
+				 (int)(equals ? equals - argv[i] - 2 : 60), argv[i] + 2);
+		o = *name ? options_find(v->table, name) : NULL;
+		if (!o && strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) {
+			rest[(*n)++] = argv[i];
+			continue;
+		}
+		if (o && o->type != OPTION_FLAG && !equals && i + 1 < argc)
+			used = 2;
+		TRY(options_parse(v, used, argv + i, err));
+		i += used - 1;
 	}
 out:
 	return st;

@@ -72,6 +72,11 @@ void options_init(struct option_values *v, const struct option_table *table, voi
 enum status options_parse(struct option_values *v, int argc, char *const *argv,
 			  struct error *err);
 
+/* Read those that the table knows, and --help; the others go to rest (argc + 1 pointers),
+   for another table. */
+enum status options_split(struct option_values *v, int argc, char *const *argv, char **rest,
+			  int *n, struct error *err);
+
 /* Set one option by name from text, unless a higher source has set it. */
 enum status options_set(struct option_values *v, const char *name, const char *text,
 			enum option_source source, struct error *err);
@@ -79,6 +84,10 @@ enum status options_set(struct option_values *v, const char *name, const char *t
 /* The option of that name, or NULL. */
 const struct option *options_find(const struct option_table *table, const char *name);
 enum option_source options_source(const struct option_values *v, const char *name);
+
+/* As if it had been set by that source, or by nobody. */
+void options_mark(struct option_values *v, const char *name, enum option_source source);
+void options_forget(struct option_values *v, const char *name);
 
 /* A JSON object of options (bytes of a file; where names it in messages). */
 enum status options_read_json(struct option_values *v, const char *bytes, size_t size,

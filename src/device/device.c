@@ -32,6 +32,7 @@ enum status device_open(struct device **out, const char *spec, const struct devi
 		return FAIL(err, ERR_MEMORY, "no memory for the device '%s'", spec);
 	dev->ops = &device_cpu;
 	dev->account.limit = o->memory;
+	dev->plan = o->plan;
 	TRY(dev->ops->open(dev, spec, o, err));
 	*out = dev;
 	dev = NULL; /* the caller's now */

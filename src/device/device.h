@@ -38,6 +38,7 @@ struct device_options {
 	bool pin;	 /* keep every thread on a core of its own */
 	bool crowded;	 /* others compute on the same cores: never spin */
 	uint64_t memory; /* limit in bytes; 0: none */
+	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */
 };
 
 /*

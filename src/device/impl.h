@@ -51,6 +51,7 @@ struct device {
 	void *state; /* the implementation's own */
 	char description[128];
 	int threads, cores;
+	bool plan; /* see device_options */
 	struct memory_account account;
 	struct allocation *allocations;
 	device_source *source; /* of shared memory, or NULL */

@@ -100,7 +100,9 @@ static enum status build(struct engine *e, struct error *err)
 {
 	const struct engine_options *o = &e->options;
 	struct model_place place;
-	struct sync_options sync = {.kind = o->grad_sync,
+	struct sync_options sync = {.count = e->grid.dp,
+				    .number = e->at.dp,
+				    .kind = o->grad_sync,
 				    .bucket_bytes = o->bucket_bytes,
 				    .zero = o->zero,
 				    .overlap = !o->base};
@@ -112,6 +114,7 @@ static enum status build(struct engine *e, struct error *err)
 				     .mp = e->grid.mp,
 				     .type = o->type,
 				     .grad_type = o->grad_type,
+				     .plan = o->plan,
 				     .shard = e->at.mp,
 				     .sums = e->slices,
 				     .share_params = (o->zero || o->grad_sync == SYNC_MASTER) &&
@@ -120,7 +123,8 @@ static enum status build(struct engine *e, struct error *err)
 	TRY(sync_init(&e->sync, &e->model, e->replicas, &sync, err));
 	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
 		       o->grad_type, err));
-	sync_fill_master(&e->sync, &e->optim);
+	if (!o->plan)
+		sync_fill_master(&e->sync, &e->optim);
 	TRY(buffers_init(&e->buffers, &e->model, e->order, o->micro_batches, err));
 	TRY(transfers_create(e, err));
 	if (engine_needs_batch(e))
@@ -148,13 +152,13 @@ enum status engine_create(struct engine **out, struct device *dev,
 	e->scaler = options->scaler;
 	if (e->scaler.scale == 0)
 		e->scaler.scale = 1;
-	if (options->grad_sync == SYNC_MASTER && (!e->rank || options->grid->dp == 1))
+	if (options->grad_sync == SYNC_MASTER && (!options->grid || options->grid->dp == 1))
 		e->options.grad_sync = SYNC_FLAT; /* a master without replicas */
-	if (!e->rank) {
+	if (!options->grid) {
 		TRY(plan_alone(e, err));
 	} else {
 		e->grid = *options->grid;
-		e->at = grid_coords(&e->grid, e->rank->number);
+		e->at = grid_coords(&e->grid, e->rank ? e->rank->number : options->plan_rank);
 	}
 	TRY(build(e, err));
 	*out = e;

@@ -32,13 +32,16 @@ struct engine_options {
 	enum dtype type, grad_type; /* of parameters, activations, messages; of gradients */
 	struct scaler scaler;	    /* of the loss; scale 0: none */
 	bool base;		    /* the naive engine: nothing overlaps */
-	/* Borrowed; with rank NULL there is one rank, and grid, partition and schedule are
-	   made for it. */
+	/* Borrowed; without a grid there is one rank, and partition and schedule are made
+	   for it. */
 	struct rank *rank;
 	const struct grid *grid;
 	const struct partition *partition;
 	const struct schedule *schedule;
 	const struct inject_plan *inject; /* or NULL */
+	bool plan; /* only to see what memory rank number plan_rank would take: on a device
+		      that hands out none. Nothing else may be done with it. */
+	int plan_rank;
 };
 
 /* What a rank has sent, per kind. */

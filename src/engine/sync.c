@@ -1,5 +1,6 @@
 /* sync.c - see sync.h */
 #include "engine/sync.h"
+#include "base/util.h"
 
 #include <stdlib.h>
 
@@ -32,8 +33,10 @@ enum status sync_init(struct sync *s, struct model *m, struct comm *replicas,
 {
 	*s = (struct sync){.model = m,
 			   .replicas = replicas,
+			   .count = o->count,
+			   .number = o->number,
 			   .kind = o->kind,
-			   .zero = o->zero && replicas,
+			   .zero = o->zero && o->count > 1,
 			   .overlap = o->overlap && o->kind == SYNC_DDP};
 	s->buckets = calloc((size_t)m->n_layers, sizeof(*s->buckets));
 	if (!s->buckets)
@@ -60,16 +63,17 @@ static void own_range(const struct sync *s, const struct bucket *b, size_t *begi
 	*end = b->end;
 	if (!s->zero)
 		return;
-	comm_slice(s->replicas, b->end - b->begin, comm_rank(s->replicas), begin, end);
-	*begin += b->begin;
-	*end += b->begin;
+	*begin = b->begin +
+		 (size_t)part_begin((int64_t)(b->end - b->begin), s->number, s->count);
+	*end = b->begin +
+	       (size_t)part_begin((int64_t)(b->end - b->begin), s->number + 1, s->count);
 }
 
 size_t sync_state_size(const struct sync *s)
 {
 	size_t n = 0;
 
-	if (s->kind == SYNC_MASTER && s->replicas && comm_rank(s->replicas) > 0)
+	if (s->kind == SYNC_MASTER && s->number > 0)
 		return 0; /* the master updates */
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
@@ -180,7 +184,7 @@ void sync_fill_master(const struct sync *s, struct optim *o)
 	const struct model *m = s->model;
 	size_t at = 0;
 
-	if (s->kind == SYNC_MASTER && s->replicas && comm_rank(s->replicas) > 0)
+	if (s->kind == SYNC_MASTER && s->number > 0)
 		return;
 	for (int i = 0; i < s->n_buckets && o->master; i++) {
 		size_t begin, end;

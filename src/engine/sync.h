@@ -26,7 +26,8 @@ struct bucket {
 
 struct sync {
 	struct model *model;   /* borrowed */
-	struct comm *replicas; /* or NULL: there is one */
+	struct comm *replicas; /* or NULL: there is one, or this is only a plan */
+	int count, number;     /* how many replicas there are, and which this is */
 	enum grad_sync kind;
 	bool zero, overlap;
 	struct bucket *buckets; /* the first to be complete first */
@@ -35,6 +36,7 @@ struct sync {
 };
 
 struct sync_options {
+	int count, number;
 	enum grad_sync kind;
 	size_t bucket_bytes;
 	bool zero, overlap;

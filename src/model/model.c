@@ -154,7 +154,8 @@ enum status model_init(struct model *m, struct device *dev, const struct model_s
 	TRY(device_alloc_shared(dev, MEMORY_GRADS, m->size * dtype_size(m->grad_type),
 				"the gradients", (void **)&m->grad, err));
 	TRY(device_reserve(dev, shape->rows, imax(shape->dim, shape->out), err));
-	TRY(init_parameters(m, seed, err));
+	if (!place->plan)
+		TRY(init_parameters(m, seed, err));
 out:
 	if (st != OK)
 		model_release(m);

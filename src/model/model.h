@@ -58,6 +58,7 @@ struct model_place {
 	enum dtype type, grad_type;
 	struct comm *sums; /* over the slices; NULL if mp is 1 */
 	bool share_params; /* other ranks read or write our parameters */
+	bool plan;	   /* leave the parameters as they are: there is no memory */
 };
 
 enum status model_init(struct model *m, struct device *dev, const struct model_shape *shape,

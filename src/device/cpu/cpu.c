@@ -38,7 +38,9 @@ static enum status cpu_open(struct device *dev, const char *spec,
 	TRY(topology_init(&topo, err));
 	dev->cores = topo.cores;
 	dev->threads = o->threads ? o->threads : topo.cores;
-	TRY(pool_create(&cpu->pool, dev->threads,
+	if (o->plan)
+		dev->threads = o->threads; /* for the scratch memory of each; none starts */
+	TRY(pool_create(&cpu->pool, o->plan ? 1 : dev->threads,
 			o->pin && dev->threads <= topo.cores && !o->crowded ? topo.cpu : NULL,
 			dev->threads <= topo.cores && !o->crowded, err));
 	snprintf(dev->description, sizeof(dev->description),
@@ -86,7 +88,11 @@ static void *cpu_map(struct device *dev, uint64_t bytes)
 	size_t size = mapped_size(bytes), slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
 	char *p, *aligned;
 
-	(void)dev;
+	if (dev->plan) {
+		p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			 0);
+		return p == MAP_FAILED ? NULL : p;
+	}
 	if (bytes >= CHECK_FREE && bytes > machine_free())
 		return NULL;
 	p = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,

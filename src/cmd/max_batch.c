@@ -1,0 +1,280 @@
+/*
+ * max_batch.c - kolm max-batch: the largest batch that fits --device-memory, found by
+ * prediction and confirmed by running it.
+ */
+#include "cmd/cmd.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/util.h"
+#include "cmd/training.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PRECISIONS_MAX = 3, SAMPLES_MAX = 1 << 24 };
+
+struct max_batch {
+	char compare[64];
+	bool as_json;
+	/* the options of kolm train */
+	int argc;
+	char **argv;
+};
+
+struct row {
+	int precision; /* enum dtype */
+	int64_t batch;
+	uint64_t bytes, limit; /* of the rank that takes most */
+	bool confirmed;
+};
+
+static const char *const precisions[] = {"fp32", "fp16", "bf16"};
+
+/* clang-format off */
+static const struct option options[] = {
+	{"compare", .group = "Options", .type = OPTION_STRING, .meta = "A,B,...",
+	 .offset = offsetof(struct max_batch, compare), .capacity = sizeof(((struct max_batch *)0)->compare),
+	 .initial = "", .help = "several precisions: fp32, fp16, bf16"},
+	{"json", .group = "Options", .type = OPTION_FLAG, .offset = offsetof(struct max_batch, as_json),
+	 .initial = "false", .help = "print one JSON document instead of text"},
+};
+
+static const char *const examples[] = {
+	"kolm max-batch --dim 1024 --depth 16 --device-memory 512MiB --compare fp32,fp16",
+	"kolm max-batch --dp 2 --pp 2 --micro-batches 4 --device-memory 100MB",
+	NULL,
+};
+/* clang-format on */
+
+const struct option_table max_batch_table = {
+	.command = "max-batch",
+	.usage = "kolm max-batch [options of kolm train] [options]",
+	.summary =
+		"The largest batch that fits --device-memory on the given grid, with the given schedule,\n"
+		"precision and number of micro-batches. Found by prediction, confirmed by a step of it and\n"
+		"by the refusal of the next size.",
+	.options = options,
+	.count = ARRAY_SIZE(options),
+	.examples = examples,
+};
+
+/* A run of so many samples per micro-batch, ready to be predicted or started. */
+static enum status open_run(const struct max_batch *m, int precision, int64_t samples,
+			    struct training *t, struct error *err)
+{
+	struct config *c = &t->config;
+	enum status st;
+
+	*t = (struct training){.argc = m->argc, .argv = m->argv, .run = {.fd = -1}};
+	TRY(config_read(c, m->argc, m->argv, err));
+	c->precision = precision >= 0 ? precision : c->precision;
+	c->quiet = true;
+	c->steps = 1;
+	c->warmup = 0;
+	c->dump_check[0] = '\0';
+	if (!c->device_memory) {
+		FAIL(err, ERR_USAGE, "max-batch needs a limit");
+		return HINT(err, "such as --device-memory 512MiB, per rank");
+	}
+	/* The batch follows from the others, whatever was said of it. */
+	options_forget(&c->values, "batch");
+	if (options_source(&c->values, "micro-batches") == SOURCE_DEFAULT)
+		options_mark(&c->values, "micro-batches", SOURCE_FILE);
+	options_mark(&c->values, "micro-batch-size", SOURCE_COMMAND_LINE);
+	c->micro_batch_size = (int)samples;
+out:
+	return st;
+}
+
+static enum status predict(const struct max_batch *m, int precision, int64_t samples,
+			   struct row *row, bool *fits, struct error *err)
+{
+	struct training *t = calloc(1, sizeof(*t));
+	struct prediction p;
+	uint64_t limit;
+	enum status st;
+
+	if (!t)
+		return FAIL(err, ERR_MEMORY, "no memory to start");
+	TRY(open_run(m, precision, samples, t, err));
+	limit = t->config.device_memory;
+	t->config.device_memory = 0; /* asked here, not refused */
+	TRY(training_plan(t, err));
+	TRY(training_prepare(t, err));
+	TRY(training_predict(t, &p, err));
+	*fits = p.account.total <= limit;
+	if (*fits)
+		*row = (struct row){.precision = t->config.precision,
+				    .batch = t->config.batch,
+				    .bytes = p.account.total,
+				    .limit = limit};
+out:
+	training_release(t);
+	free(t);
+	return st;
+}
+
+/* Run one step; *st_run is how it went. */
+static enum status run_step(const struct max_batch *m, int precision, int64_t samples,
+			    enum status *went, struct error *err)
+{
+	static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
+					    "summary.json"};
+	char folder[64] = "/tmp/kolm-max-batch-XXXXXX", path[PATH_MAX];
+	struct training *t = calloc(1, sizeof(*t));
+	enum status st;
+
+	if (!t)
+		return FAIL(err, ERR_MEMORY, "no memory to start");
+	if (!mkdtemp(folder)) {
+		free(t);
+		return FAIL(err, ERR_FAILED, "can't make a folder in /tmp: %s",
+			    strerror(errno));
+	}
+	TRY(open_run(m, precision, samples, t, err));
+	snprintf(t->config.run_dir, sizeof(t->config.run_dir), "%s", folder);
+	*went = training_run(t, err);
+	if (*went != OK && *went != ERR_MEMORY)
+		st = *went;
+out:
+	training_release(t);
+	free(t);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+	return st;
+}
+
+/* Double until it does not fit, then halve the gap. */
+static enum status search(const struct max_batch *m, int precision, struct row *row,
+			  struct error *err)
+{
+	int64_t good = 0, bad = 1;
+	enum status st, went = OK;
+	bool fits = true;
+
+	for (; fits && bad <= SAMPLES_MAX; bad *= fits ? 2 : 1) {
+		TRY(predict(m, precision, bad, row, &fits, err));
+		good = fits ? bad : good;
+	}
+	while (bad - good > 1) {
+		int64_t middle = (good + bad) / 2;
+
+		TRY(predict(m, precision, middle, row, &fits, err));
+		good = fits ? middle : good;
+		bad = fits ? bad : middle;
+	}
+	if (!good) {
+		struct training *t = calloc(1, sizeof(*t));
+
+		st = t ? open_run(m, precision, 1, t, err)
+		       : FAIL(err, ERR_MEMORY, "no memory to start");
+		if (st == OK && (st = training_plan(t, err)) == OK)
+			st = training_prepare(t, err); /* refuses, with the table */
+		free(t);
+		return st;
+	}
+	TRY(run_step(m, precision, good, &went, err));
+	row->confirmed = went == OK;
+	TRY(run_step(m, precision, good + 1, &went, err));
+	row->confirmed = row->confirmed && went == ERR_MEMORY;
+out:
+	return st;
+}
+
+static enum status read_precisions(const char *text, int *list, int *n, struct error *err)
+{
+	char copy[64], *rest = copy, *word;
+
+	if (!*text) {
+		list[(*n)++] = -1; /* as --precision says */
+		return OK;
+	}
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((word = strsep(&rest, ","))) {
+		int k = 0;
+
+		while (k < PRECISIONS_MAX && strcmp(word, precisions[k]))
+			k++;
+		if (k == PRECISIONS_MAX || *n == PRECISIONS_MAX) {
+			FAIL(err, ERR_USAGE,
+			     "--compare %s: '%s' is no precision, or one too many", text, word);
+			return HINT(err, "such as fp32,fp16,bf16");
+		}
+		list[(*n)++] = k;
+	}
+	return OK;
+}
+
+static void put_rows(const struct max_batch *m, const struct row *rows, int n)
+{
+	struct json j;
+
+	json_init(&j, true);
+	json_begin_object(&j, NULL);
+	json_begin_array(&j, "rows");
+	if (!m->as_json)
+		printf("%-9s %10s %14s %14s  %s\n", "precision", "batch", "bytes", "limit",
+		       "confirmed by running");
+	for (int i = 0; i < n; i++) {
+		const struct row *r = &rows[i];
+
+		json_begin_object(&j, NULL);
+		json_put_string(&j, "precision", precisions[r->precision]);
+		json_put_int(&j, "batch", r->batch);
+		json_put_int(&j, "bytes", (int64_t)r->bytes);
+		json_put_int(&j, "limit", (int64_t)r->limit);
+		json_put_bool(&j, "confirmed", r->confirmed);
+		json_end_object(&j);
+		if (!m->as_json)
+			printf("%-9s %10lld %14llu %14llu  %s\n", precisions[r->precision],
+			       (long long)r->batch, (unsigned long long)r->bytes,
+			       (unsigned long long)r->limit, r->confirmed ? "yes" : "NO");
+	}
+	json_end_array(&j);
+	json_end_object(&j);
+	if (m->as_json)
+		fputs(j.text.data, stdout);
+	else if (n > 1)
+		printf("\n%s has %.2f times the batch of %s\n", precisions[rows[1].precision],
+		       (double)rows[1].batch / (double)rows[0].batch,
+		       precisions[rows[0].precision]);
+	json_release(&j);
+}
+
+enum status cmd_max_batch(int argc, char *const *argv, struct error *err)
+{
+	struct max_batch m = {0};
+	struct option_values own;
+	struct row rows[PRECISIONS_MAX];
+	int list[PRECISIONS_MAX], n = 0;
+	bool confirmed = true;
+	enum status st;
+
+	m.argv = calloc((size_t)argc + 1, sizeof(*m.argv));
+	if (!m.argv)
+		return FAIL(err, ERR_MEMORY, "no memory to start");
+	options_init(&own, &max_batch_table, &m);
+	TRY(options_split(&own, argc, argv, m.argv, &m.argc, err));
+	if (own.help) {
+		options_print_help(&max_batch_table, stdout);
+		goto out;
+	}
+	log_set_level(LOG_QUIET);
+	TRY(read_precisions(m.compare, list, &n, err));
+	for (int i = 0; i < n; i++) {
+		TRY(search(&m, list[i], &rows[i], err));
+		confirmed = confirmed && rows[i].confirmed;
+	}
+	put_rows(&m, rows, n);
+	if (!confirmed)
+		st = FAIL(err, ERR_FAILED, "running did not confirm the prediction");
+out:
+	free(m.argv);
+	return st;
+}
