@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# 16-bit training follows fp32; the loss scale does what it is for; a gradient that is not
+# finite skips one step on all ranks; max-batch and the memory limit agree.
+. "$(dirname "$0")/lib.bash"
+
+value() { grep -o "\"$1\": [0-9.e+-]*" "$2" | head -n 1 | cut -d' ' -f2; }
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = (a - b) / b; exit !(d < t && d > -t) }'; }
+
+common=(--dim 64 --depth 4 --steps 300 --optimizer adamw --threads 1 --quiet)
+"$KOLM" train "${common[@]}" --run-dir fp32 || fail "fp32"
+for case in "fp16" "bf16" "fp16 --dp 2 --pp 2 --mp 2 --micro-batches 4" "bf16 --dp 2 --pp 2 --zero 1" "fp16 --dp 2 --grad-sync master"; do
+	"$KOLM" train "${common[@]}" --precision $case --run-dir half || fail "$case"
+	near "$(value final_loss half/summary.json)" "$(value final_loss fp32/summary.json)" 0.02 ||
+		fail "$case ends at $(value final_loss half/summary.json), fp32 at $(value final_loss fp32/summary.json)"
+done
+[ "$(value p2p_bytes half/summary.json)" -gt 0 ] || fail "no messages counted"
+
+# Messages and activations take half.
+for p in fp32 fp16; do
+	"$KOLM" train --dim 64 --depth 4 --pp 2 --steps 2 --precision $p --quiet --run-dir bytes-$p || fail "bytes $p"
+done
+[ "$(value p2p_bytes bytes-fp16/summary.json)" = $(($(value p2p_bytes bytes-fp32/summary.json) / 2)) ] || fail "messages do not halve"
+
+# A scale that is too small loses the gradients, the dynamic one keeps them.
+task=(--dim 64 --depth 3 --batch 4096 --steps 25 --lr 0.5 --precision fp16 --threads 1 --quiet)
+"$KOLM" train "${task[@]}" --loss-scale 0.001 --run-dir lost || fail "lost"
+"$KOLM" train "${task[@]}" --run-dir kept || fail "kept"
+awk -v a="$(value final_loss lost/summary.json)" -v b="$(value final_loss kept/summary.json)" 'BEGIN { exit !(a > 1.5 * b) }' ||
+	fail "scaling makes no difference: $(value final_loss lost/summary.json) and $(value final_loss kept/summary.json)"
+
+# One gradient of one rank: one step skipped on all, the scale halved, training goes on.
+"$KOLM" train --dim 32 --dp 2 --pp 2 --steps 10 --precision fp16 --optimizer adamw --inject rank=2,step=4,nan --quiet --run-dir nan || fail "nan"
+[ "$(grep -c '"skipped": true' nan/metrics.jsonl)" = 1 ] || fail "not one skipped step: $(cat nan/metrics.jsonl)"
+[ "$(grep -o '"loss_scale": [0-9]*' nan/metrics.jsonl | cut -d' ' -f2 | uniq | tr '\n' ' ')" = "65536 32768 " ] || fail "loss scales"
+[ "$(value skipped_steps nan/summary.json)" = 1 ] || fail "skipped_steps"
+grep -q '"loss": null' nan/metrics.jsonl && fail "a loss is not finite"
+
+# Diverging for good ends with a message.
+"$KOLM" train --dim 32 --depth 2 --precision fp16 --lr 1000000 --steps 100 --quiet --run-dir gone 2>err.txt
+[ $? = 1 ] || fail "a run that diverges: $(cat err.txt)"
+grep -q "gradients are not finite even with a loss scale of" err.txt || fail "diverging: $(cat err.txt)"
+expect_error 2 "--amp contradicts --precision bf16" "$KOLM" train --amp --precision bf16
+
+# The largest batch: one more is refused, with what needs how much.
+"$KOLM" max-batch --dim 128 --depth 16 --device-memory 16MB --compare fp32,fp16 --json >max.json || fail "max-batch: $(cat max.json)"
+[ "$(grep -c '"confirmed": true' max.json)" = 2 ] || fail "not confirmed: $(cat max.json)"
+batches=($(grep -o '"batch": [0-9]*' max.json | cut -d' ' -f2))
+awk -v a="${batches[0]}" -v b="${batches[1]}" 'BEGIN { exit !(b >= 1.8 * a) }' || fail "fp16 has ${batches[1]}, fp32 ${batches[0]}"
+expect_error 1 "out of device memory: rank 0 needs .*: params .*, grads .*, activations" \
+	"$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch $((batches[0] + 1))
+"$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch "${batches[0]}" --steps 1 --quiet --run-dir full || fail "the batch that fits does not"
+expect_error 2 "max-batch needs a limit" "$KOLM" max-batch --dim 8
+exit 0
