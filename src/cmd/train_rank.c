@@ -63,12 +63,14 @@ static struct scaler scaler_of(const struct config *c)
 			       .interval = c->growth_interval};
 }
 
-/* Sums over micro-batches lose small contributions in 16 bit: see docs/precision.md. */
+/* Sums over many micro-batches lose their contributions in 16 bit: up to so many, each is
+   at least 8 units of rounding of the sum. See docs/precision.md. */
 static enum dtype grad_type_of(const struct config *c)
 {
-	bool accumulates = c->micro_batches > 1;
+	int most = c->precision == DTYPE_F16 ? 256 : 32;
 
-	if (c->grad_dtype == GRAD_FP32 || (c->grad_dtype == GRAD_AUTO && accumulates))
+	if (c->grad_dtype == GRAD_FP32 ||
+	    (c->grad_dtype == GRAD_AUTO && c->micro_batches > most))
 		return DTYPE_F32;
 	return (enum dtype)c->precision;
 }

@@ -27,7 +27,7 @@ static enum status allocate_batch(struct engine *e, struct batch *b, size_t rows
 	void *memory;
 	enum status st;
 
-	TRY(device_alloc_shared(e->dev, MEMORY_ACTIVATIONS,
+	TRY(device_alloc_shared(e->dev, MEMORY_WORKSPACE,
 				(rows * (x + y) + labels) * sizeof(float), "the batch", &memory,
 				err));
 	b->x = (struct view){.data = memory, .stride = x};
