@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Make scaler.json: the loss scales that PyTorch's scaler goes through.
+"""Make scales.json: the loss scales that PyTorch's scaler goes through.
 
-    tests/golden/generate_scaler.py
+    tests/golden/scaler/generate.py
 
 PyTorch's GradScaler updates its scale on CUDA only; ShardedGradScaler, which is derived from
 it, does the same on a CPU. Debian's PyTorch can't import the package it is in, so its file is
-loaded by itself. make check compares kolm with scaler.json and needs no PyTorch.
+loaded by itself. make check compares kolm with scales.json and needs no PyTorch.
 """
 import importlib.util
 import json
@@ -45,7 +45,7 @@ def main():
             steps.append([int(skipped), scaler._scale.item()])
         sequences.append({"init": init, "growth": growth, "backoff": backoff,
                           "interval": interval, "steps": steps})
-    with open(os.path.join(here, "scaler.json"), "w") as f:
+    with open(os.path.join(here, "scales.json"), "w") as f:
         json.dump({"torch": torch.__version__, "sequences": sequences}, f)
         f.write("\n")
 
