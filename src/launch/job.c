@@ -154,6 +154,8 @@ static _Noreturn void take_down(const struct watch *w, enum status st, struct er
 	HINT(&named, "%s", err->hint);
 	if (shm_first_failure(w->memory))
 		error_print(&named);
+	else
+		sleep(2); /* who was first is about to end us all, and must not lose its word */
 	fflush(NULL);
 	mpi_abort(error_exit_code(st));
 }

@@ -1,4 +1,5 @@
-/* test_scaler.c - the loss scale goes where PyTorch's goes (tests/golden/scaler/scales.json). */
+/* test_scaler.c - the loss scale goes where PyTorch's goes (tests/golden/scaler/scales.json).
+ */
 #include "testing.h"
 
 #include "engine/scaler.h"
@@ -12,7 +13,8 @@ static double number(const json_t *j, const char *name)
 
 static void scales_are_those_of_pytorch(void **state)
 {
-	json_t *root = json_load_file(TESTS_DIR "/golden/scaler/scales.json", 0, NULL), *sequence;
+	json_t *root = json_load_file(TESTS_DIR "/golden/scaler/scales.json", 0, NULL),
+	       *sequence;
 	size_t i, k;
 	(void)state;
 
