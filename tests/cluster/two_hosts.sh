@@ -9,8 +9,8 @@ command -v ip >/dev/null || skip "there is no 'ip' (iproute2)"
 a=kolm-a-$$ b=kolm-b-$$ cable=kolm$$
 
 end() {
-	ip netns pids "$a" 2>/dev/null | xargs -r kill 2>/dev/null
-	ip netns pids "$b" 2>/dev/null | xargs -r kill 2>/dev/null
+	ip netns pids "$a" 2>/dev/null | xargs -r kill -9 2>/dev/null
+	ip netns pids "$b" 2>/dev/null | xargs -r kill -9 2>/dev/null
 	ip netns del "$a" 2>/dev/null
 	ip netns del "$b" 2>/dev/null
 	cleanup

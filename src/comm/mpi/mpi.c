@@ -5,9 +5,6 @@
 #include "comm/mpi/hosts.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
