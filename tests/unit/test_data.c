@@ -124,7 +124,7 @@ static void epochs_visit_every_sample_once(void **state)
 	char text[1024], path[512], folder[256], spec[600];
 	float x[BATCH];
 	int32_t labels[BATCH];
-	struct batch b = {.x = {x, 1}, .labels = labels};
+	struct batch b = {.x = {.data = x, .stride = 1}, .labels = labels};
 	struct data d;
 	int at = 0;
 	FILE *f;
