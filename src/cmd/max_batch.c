@@ -251,7 +251,7 @@ enum status cmd_max_batch(int argc, char *const *argv, struct error *err)
 {
 	struct max_batch m = {0};
 	struct option_values own;
-	struct row rows[PRECISIONS_MAX];
+	struct row rows[PRECISIONS_MAX] = {{0}};
 	int list[PRECISIONS_MAX], n = 0;
 	bool confirmed = true;
 	enum status st;

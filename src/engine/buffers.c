@@ -167,7 +167,8 @@ static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const s
 	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
 	cb->slot = calloc((size_t)alive, sizeof(*cb->slot));
 	cb->flow = calloc((size_t)flows, sizeof(*cb->flow));
-	cb->views = calloc((size_t)(alive * (2 * n + 1) + flows * n), sizeof(*cb->views));
+	cb->views = calloc((size_t)alive * (size_t)(2 * n + 1) + (size_t)flows * (size_t)n,
+			   sizeof(*cb->views));
 	if (!cb->input || !cb->slot || !cb->flow || !cb->views)
 		return false;
 	at = cb->views;

@@ -210,7 +210,7 @@ static enum status forward(struct engine *e, const struct action *a, struct erro
 
 	assert(i >= 0); /* the schedule was checked */
 	engine_reach(e, AT_FORWARD, a->micro_batch);
-	s->input[0] = c->begins ? view_from(e->batch.x, (size_t)(a->micro_batch * rows))
+	s->input[0] = c->begins ? view_from(e->batch.x, (size_t)a->micro_batch * (size_t)rows)
 				: b->input[pool_find(&b->inputs, a->micro_batch)];
 	e->transfers->chunk = -1;
 	return chunk_forward(&e->model, c, s, rows, between_layers, e, err);
