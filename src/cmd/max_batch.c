@@ -68,7 +68,6 @@ static enum status open_run(const struct max_batch *m, int precision, int64_t sa
 	struct config *c = &t->config;
 	enum status st;
 
-	*t = (struct training){.argc = m->argc, .argv = m->argv, .run = {.fd = -1}};
 	TRY(config_read(c, m->argc, m->argv, err));
 	c->precision = precision >= 0 ? precision : c->precision;
 	c->quiet = true;
@@ -92,13 +91,13 @@ out:
 static enum status predict(const struct max_batch *m, int precision, int64_t samples,
 			   struct row *row, bool *fits, struct error *err)
 {
-	struct training *t = calloc(1, sizeof(*t));
+	struct training *t = training_new(m->argc, m->argv, err);
 	struct prediction p;
 	uint64_t limit;
 	enum status st;
 
 	if (!t)
-		return FAIL(err, ERR_MEMORY, "no memory to start");
+		return ERR_MEMORY;
 	TRY(open_run(m, precision, samples, t, err));
 	limit = t->config.device_memory;
 	t->config.device_memory = 0; /* asked here, not refused */
@@ -112,25 +111,22 @@ static enum status predict(const struct max_batch *m, int precision, int64_t sam
 				    .bytes = p.account.total,
 				    .limit = limit};
 out:
-	training_release(t);
-	free(t);
+	training_free(t);
 	return st;
 }
 
-/* Run one step; *st_run is how it went. */
+/* Run one step; *went is how that ended. */
 static enum status run_step(const struct max_batch *m, int precision, int64_t samples,
 			    enum status *went, struct error *err)
 {
-	static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
-					    "summary.json"};
-	char folder[64] = "/tmp/kolm-max-batch-XXXXXX", path[PATH_MAX];
-	struct training *t = calloc(1, sizeof(*t));
+	char folder[64] = "/tmp/kolm-max-batch-XXXXXX";
+	struct training *t = training_new(m->argc, m->argv, err);
 	enum status st;
 
 	if (!t)
-		return FAIL(err, ERR_MEMORY, "no memory to start");
+		return ERR_MEMORY;
 	if (!mkdtemp(folder)) {
-		free(t);
+		training_free(t);
 		return FAIL(err, ERR_FAILED, "can't make a folder in /tmp: %s",
 			    strerror(errno));
 	}
@@ -140,13 +136,8 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 	if (*went != OK && *went != ERR_MEMORY)
 		st = *went;
 out:
-	training_release(t);
-	free(t);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		unlink(path);
-	}
-	rmdir(folder);
+	training_free(t);
+	run_remove(folder);
 	return st;
 }
 
@@ -170,13 +161,14 @@ static enum status search(const struct max_batch *m, int precision, struct row *
 		bad = fits ? bad : middle;
 	}
 	if (!good) {
-		struct training *t = calloc(1, sizeof(*t));
+		struct training *t = training_new(m->argc, m->argv, err);
 
-		st = t ? open_run(m, precision, 1, t, err)
-		       : FAIL(err, ERR_MEMORY, "no memory to start");
+		if (!t)
+			return ERR_MEMORY;
+		st = open_run(m, precision, 1, t, err);
 		if (st == OK && (st = training_plan(t, err)) == OK)
 			st = training_prepare(t, err); /* refuses, with the table */
-		free(t);
+		training_free(t);
 		return st;
 	}
 	TRY(run_step(m, precision, good, &went, err));

@@ -94,25 +94,35 @@ out:
 	return st;
 }
 
-void training_release(struct training *t)
+struct training *training_new(int argc, char *const *argv, struct error *err)
+{
+	struct training *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		FAIL(err, ERR_MEMORY, "no memory to start");
+		return NULL;
+	}
+	*t = (struct training){.argc = argc, .argv = argv, .run = {.fd = -1}};
+	return t;
+}
+
+void training_free(struct training *t)
 {
 	schedule_release(&t->schedule);
 	partition_release(&t->partition);
 	data_close(&t->data);
+	free(t);
 }
 
 enum status cmd_train(int argc, char *const *argv, struct error *err)
 {
 	enum status st;
-	struct training *t = calloc(1, sizeof(*t));
+	struct training *t = training_new(argc, argv, err);
 	struct config *c;
 
 	if (!t)
-		return FAIL(err, ERR_MEMORY, "no memory to start");
+		return ERR_MEMORY;
 	c = &t->config;
-	t->argc = argc;
-	t->argv = argv;
-	t->run.fd = -1;
 	TRY(config_read(c, argc, argv, err));
 	if (c->values.help) {
 		options_print_help(&config_table, stdout);
@@ -121,7 +131,6 @@ enum status cmd_train(int argc, char *const *argv, struct error *err)
 	log_set_level(c->quiet ? LOG_QUIET : c->verbose ? LOG_VERBOSE : LOG_NORMAL);
 	TRY(training_run(t, err));
 out:
-	training_release(t);
-	free(t);
+	training_free(t);
 	return st;
 }

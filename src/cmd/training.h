@@ -33,9 +33,12 @@ struct training {
 	struct dump dump;
 };
 
+/* With its command line; released and freed by training_free. NULL: no memory. */
+struct training *training_new(int argc, char *const *argv, struct error *err);
+void training_free(struct training *t);
+
 /* Start the ranks of a run whose config was read, and wait for its end. */
 enum status training_run(struct training *t, struct error *err);
-void training_release(struct training *t);
 
 /* train_rank.c: the life of a rank. prepare is done by all ranks of a job, or once before
    they are forked: data, layers to stages, schedule. */

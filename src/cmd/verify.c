@@ -107,19 +107,6 @@ static void release_outcome(struct outcome *o)
 	safetensors_release(&o->weights);
 }
 
-/* Nothing of a run stays: its files are these. */
-static void remove_run(const char *folder)
-{
-	static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
-					    "summary.json", "final.safetensors"};
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (file_path(path, folder, names[i], NULL) == OK)
-			unlink(path);
-	rmdir(folder);
-}
-
 /* ---- running and comparing ---- */
 
 /* What the run of one rank takes over from that of the grid. */
@@ -134,15 +121,12 @@ static enum status train(int argc, char *const *argv, bool alone, const char *fo
 			 struct resolved *r, struct error *err)
 {
 	enum status st;
-	struct training *t = calloc(1, sizeof(*t));
+	struct training *t = training_new(argc, argv, err);
 	struct config *c;
 
 	if (!t)
-		return FAIL(err, ERR_MEMORY, "no memory to start");
+		return ERR_MEMORY;
 	c = &t->config;
-	t->argc = argc;
-	t->argv = argv;
-	t->run.fd = -1;
 	t->weights_folder = folder;
 	TRY(config_read(c, argc, argv, err));
 	if (options_source(&c->values, "steps") == SOURCE_DEFAULT) {
@@ -170,8 +154,7 @@ static enum status train(int argc, char *const *argv, bool alone, const char *fo
 	if (!alone)
 		*r = (struct resolved){c->batch, c->micro_batches, t->grid};
 out:
-	training_release(t);
-	free(t);
+	training_free(t);
 	return st;
 }
 
@@ -339,7 +322,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 out:
 	for (int i = 0; i < 2; i++)
 		if (*folders[i])
-			remove_run(folders[i]);
+			run_remove(folders[i]);
 	free(rest);
 	return st;
 }

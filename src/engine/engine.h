@@ -129,9 +129,9 @@ void engine_spoil(struct engine *e, int layer);
 enum status transfers_create(struct engine *e, struct error *err);
 void transfers_free(struct engine *e);
 enum status engine_execute(struct engine *e, double *loss, struct error *err);
-/* Loss of a micro-batch whose output is in s, and its gradient in f. */
-double engine_loss(struct engine *e, struct slot *s, struct flow *f, int row, int rows,
-		   double divisor);
+/* Loss of rows samples of a batch from row on, whose outputs are y; its gradient in dy. */
+double engine_loss(struct engine *e, const struct batch *b, int row, struct view y,
+		   struct view dy, int rows, double divisor);
 
 /* master.c: the step of DataParallel; *loss and the sum are rank 0's. */
 enum status engine_step_master(struct engine *e, double *loss, struct error *err);

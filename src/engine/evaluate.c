@@ -21,12 +21,6 @@ static int correct_rows(const struct engine *e, struct view y, int rows)
 	return correct;
 }
 
-static void no_hook(void *arg, int layer)
-{
-	(void)arg;
-	(void)layer;
-}
-
 /* One part of the stack for some samples: from the part before, to the part behind. */
 static enum status evaluate_part(struct engine *e, int part, int rows, double divisor,
 				 struct report *sum, struct error *err)
@@ -48,7 +42,7 @@ static enum status evaluate_part(struct engine *e, int part, int rows, double di
 			   (size_t)rows * s->input[0].stride * dtype_size(e->options.type), &r);
 		TRY(comm_wait(&r, err));
 	}
-	TRY(chunk_forward(&e->model, c, s, rows, no_hook, NULL, err));
+	TRY(chunk_forward(&e->model, c, s, rows, NULL, NULL, err));
 	if (part < parts - 1) {
 		at.pp = (part + 1) % e->grid.pp;
 		comm_isend(e->rank->world, grid_rank(&e->grid, at), 0, s->input[c->count].data,
@@ -60,7 +54,7 @@ static enum status evaluate_part(struct engine *e, int part, int rows, double di
 	}
 	if (e->at.mp > 0)
 		return OK;
-	sum->loss += engine_loss(e, s, &b->flow[0], 0, rows, divisor);
+	sum->loss += engine_loss(e, &e->batch, 0, s->full, b->flow[0].full, rows, divisor);
 	if (e->options.labelled)
 		sum->correct += correct_rows(e, s->full, rows);
 out:

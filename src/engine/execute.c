@@ -185,19 +185,19 @@ static void between_layers(void *arg, int layer)
 
 /* Already divided by what the mean runs over, so that micro-batches simply add up. The
    gradient is that of the scaled loss. */
-double engine_loss(struct engine *e, struct slot *s, struct flow *f, int row, int rows,
-		   double divisor)
+double engine_loss(struct engine *e, const struct batch *b, int row, struct view y,
+		   struct view dy, int rows, double divisor)
 {
 	int out = e->options.shape.out;
 	double scale = e->scaler.scale;
 
 	if (e->options.labelled)
-		return device_cross_entropy(e->dev, s->full, e->batch.labels + row, f->full,
-					    rows, out, (float)(scale / divisor)) /
+		return device_cross_entropy(e->dev, y, b->labels + row, dy, rows, out,
+					    (float)(scale / divisor)) /
 		       divisor;
 	divisor *= out;
-	return device_mse(e->dev, s->full, view_from(e->batch.target, (size_t)row), f->full,
-			  rows, out, (float)(scale / divisor)) /
+	return device_mse(e->dev, y, view_from(b->target, (size_t)row), dy, rows, out,
+			  (float)(scale / divisor)) /
 	       divisor;
 }
 
@@ -259,8 +259,8 @@ static enum status backward(struct engine *e, const struct action *a, double *lo
 	}
 	f = &b->flow[pool_find(&b->flows, a->micro_batch)];
 	if (a->kind != ACTION_W && c->ends)
-		*loss += engine_loss(e, s, f, a->micro_batch * rows, rows,
-				     (double)engine_batch_rows(e) * e->grid.dp);
+		*loss += engine_loss(e, &e->batch, a->micro_batch * rows, s->full, f->full,
+				     rows, (double)engine_batch_rows(e) * e->grid.dp);
 	t->chunk = -1;
 	if (a->kind != ACTION_I) {
 		t->weights_left[a->chunk]--;

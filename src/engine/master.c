@@ -45,51 +45,27 @@ out:
 	return st;
 }
 
-/* The loss over the outputs of all replicas; e->all has their targets. */
-static double loss_of_all(struct engine *e, int micro_batch)
-{
-	int rows = e->options.shape.rows * e->grid.dp, out = e->options.shape.out;
-	double divisor = (double)engine_batch_rows(e) * e->grid.dp;
-	size_t row = (size_t)micro_batch * (size_t)rows;
-
-	if (e->options.labelled)
-		return device_cross_entropy(e->dev, e->outputs, e->all.labels + row,
-					    e->gradients, rows, out,
-					    (float)(e->scaler.scale / divisor)) /
-		       divisor;
-	divisor *= out;
-	return device_mse(e->dev, e->outputs, view_from(e->all.target, row), e->gradients, rows,
-			  out, (float)(e->scaler.scale / divisor)) /
-	       divisor;
-}
-
-static void no_hook(void *arg, int layer)
-{
-	(void)arg;
-	(void)layer;
-}
-
 static enum status micro_batch(struct engine *e, int number, double *loss, struct error *err)
 {
 	const struct chunk *c = &e->model.chunks[0];
 	struct slot *s = &e->buffers.chunks[0].slot[0];
 	struct flow *f = &e->buffers.chunks[0].flow[0];
-	struct backward how = {
-		.part = BACKWARD_BOTH, .accumulate = number > 0, .hook = no_hook};
+	struct backward how = {.part = BACKWARD_BOTH, .accumulate = number > 0};
 	bool master = e->at.dp == 0;
-	int rows = e->options.shape.rows;
+	int rows = e->options.shape.rows, all = rows * e->grid.dp;
 	struct view inputs = e->batch.x;
 	enum status st;
 
 	if (master)
-		inputs = view_from(e->all.x, (size_t)number * (size_t)(rows * e->grid.dp));
+		inputs = view_from(e->all.x, (size_t)number * (size_t)all);
 	TRY(distribute(e, inputs, inputs, false, err));
 	engine_reach(e, AT_FORWARD, number);
 	s->input[0] = inputs;
-	TRY(chunk_forward(&e->model, c, s, rows, no_hook, NULL, err));
+	TRY(chunk_forward(&e->model, c, s, rows, NULL, NULL, err));
 	TRY(distribute(e, e->outputs, s->full, true, err));
 	if (master)
-		*loss += loss_of_all(e, number);
+		*loss += engine_loss(e, &e->all, number * all, e->outputs, e->gradients, all,
+				     (double)engine_batch_rows(e) * e->grid.dp);
 	TRY(distribute(e, e->gradients, f->full, false, err));
 	engine_reach(e, AT_BACKWARD, number);
 	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));

@@ -116,7 +116,8 @@ enum status chunk_forward(struct model *m, const struct chunk *c, struct slot *s
 			device_forward(m->dev, &linear);
 		if (is_last(m, l) && l->split == SPLIT_COLUMNS)
 			TRY(gather_output(m, l, s, linear.y, rows, err));
-		hook(arg, c->first + i);
+		if (hook)
+			hook(arg, c->first + i);
 	}
 out:
 	return st;
@@ -131,7 +132,8 @@ static void weight_gradient(struct model *m, const struct chunk *c, const struct
 	linear.y = f->flow[i];
 	linear.accumulate = how->accumulate;
 	device_backward_weight(m->dev, &linear);
-	how->hook(how->arg, c->first + i);
+	if (how->hook)
+		how->hook(how->arg, c->first + i);
 }
 
 /* Layer i's input gradient into dx, and its weight gradient while that is summed. */

@@ -90,7 +90,7 @@ struct flow {
 	struct view full; /* of the whole output, where slot has one */
 };
 
-/* Called between kernels: a chance to move messages on, or to start a sum. */
+/* Called between kernels: a chance to move messages on, or to start a sum. May be NULL. */
 typedef void model_hook(void *arg, int layer);
 
 /* input[0] is there; fills the rest. */

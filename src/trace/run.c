@@ -129,6 +129,18 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 	return st;
 }
 
+void run_remove(const char *folder)
+{
+	static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
+					    "summary.json", "final.safetensors"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (file_path(path, folder, names[i], NULL) == OK)
+			unlink(path);
+	rmdir(folder);
+}
+
 double run_samples_per_s(const struct run_summary *s)
 {
 	double ms = metrics_step_ms(s->metrics).median;

@@ -30,6 +30,8 @@ enum status run_write_config(const struct run *r, const struct option_values *op
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err);
 void run_close(struct run *r);
+/* A run that nobody wants to keep: its files and its folder. */
+void run_remove(const char *folder);
 
 /* What each rank knows of itself; whole numbers of floats: it travels so. */
 struct rank_summary {
