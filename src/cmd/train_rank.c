@@ -172,6 +172,24 @@ static void load_batch(struct training *t, int step)
 		data_batch(&t->data, t->dev, step, batch, rows * e->at.dp, rows, &e->batch);
 }
 
+/* What the progress screen shows. */
+static void show_pulse(struct training *t, const struct step_metrics *s)
+{
+	struct pulse *p = t->rank->pulse;
+	const struct memory_account *memory = device_memory(t->dev);
+
+	p->loss = s->loss;
+	p->loss_scale = s->loss_scale;
+	p->skipped += s->skipped;
+	p->step_ms = s->ms;
+	p->samples_per_s = t->config.batch / s->ms * 1e3;
+	p->gflops = p->samples_per_s * shape_flops(&t->shape) * 1e-9;
+	p->now_bytes = memory->total;
+	p->peak_bytes = memory->total_peak;
+	p->steps = t->config.steps;
+	p->step = s->step + 1; /* last: it says that there is something new */
+}
+
 static enum status train_step(struct training *t, int step, struct error *err)
 {
 	enum status st = OK;
@@ -191,6 +209,7 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.loss_scale = result.loss_scale;
 	s.skipped = result.skipped;
 	t->stopped = result.stop;
+	show_pulse(t, &s);
 	if (is_first(t))
 		TRY(record(t, &s, err));
 out:

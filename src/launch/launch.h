@@ -16,7 +16,24 @@
 #include "base/error.h"
 #include "comm/comm.h"
 
+#include <stdatomic.h>
+
 struct board_rank; /* see board.h */
+
+/*
+ * What a rank shows of its training while it goes on, on the status board: the progress
+ * screen and kolm top read it. Times are of the last step that is over, in ms.
+ */
+struct pulse {
+	_Atomic int step, steps; /* over, of how many */
+	_Atomic int skipped;	 /* steps without an update so far */
+	_Atomic double loss, loss_scale;
+	_Atomic double step_ms, samples_per_s, gflops;
+	/* Where the time of the step went: computing, messages that nothing hid, waiting for
+	   other ranks; the rest is neither. */
+	_Atomic double compute_ms, comm_ms, lost_ms;
+	_Atomic uint64_t now_bytes, peak_bytes; /* of the device's memory */
+};
 
 /* A rank's own view of the run. */
 struct rank {
@@ -27,6 +44,7 @@ struct rank {
 	bool oversubscribed; /* more ranks than cores here */
 	struct comm *world;
 	struct board_rank *board;
+	struct pulse *pulse;	 /* to be filled in; on the board */
 	const _Atomic int *stop; /* see rank_stop */
 };
 

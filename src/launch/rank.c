@@ -69,7 +69,8 @@ _Noreturn void rank_run(const struct rank_start *start)
 			 .ranks = ranks,
 			 .locals = ranks,
 			 .host_cores = launch_cores(),
-			 .board = board};
+			 .board = board,
+			 .pulse = &board->pulse};
 	enum status st;
 
 	/* A terminal's Ctrl-C reaches us too, as does what batch systems send to the whole
