@@ -3,12 +3,17 @@
 
 #include <time.h>
 
-double clock_ms(void)
+int64_t clock_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+double clock_ms(void)
+{
+	return (double)clock_ns() * 1e-6;
 }
 
 void clock_stamp(char *buf, size_t size)

@@ -17,6 +17,7 @@ enum status training_predict(const struct training *t, struct prediction *most,
 	struct device_options options = {.threads = t->config.threads
 							    ? t->config.threads
 							    : imax(1, launch_cores() / ranks),
+					 .memory = t->config.device_memory,
 					 .plan = true};
 	struct engine_options engine = training_engine_options(t);
 	struct device *dev = NULL;
@@ -40,16 +41,13 @@ out:
 
 enum status training_check_memory(const struct training *t, struct error *err)
 {
-	uint64_t limit = t->config.device_memory;
 	struct prediction p;
 	char list[256], size[32], have[32];
 	int n = 0;
 	enum status st = OK;
 
-	if (!limit)
-		return OK;
 	TRY(training_predict(t, &p, err));
-	if (p.account.total <= limit)
+	if (!p.account.limit || p.account.total <= p.account.limit)
 		return OK;
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
 		units_format_size(p.account.now[k], size, sizeof(size));
@@ -59,9 +57,8 @@ enum status training_check_memory(const struct training *t, struct error *err)
 				      size);
 	}
 	units_format_size(p.account.total, size, sizeof(size));
-	units_format_size(limit, have, sizeof(have));
-	FAIL(err, ERR_MEMORY,
-	     "out of device memory: rank %d needs %s, --device-memory is %s: %s", p.rank, size,
+	units_format_size(p.account.limit, have, sizeof(have));
+	FAIL(err, ERR_MEMORY, "out of device memory: rank %d needs %s of %s: %s", p.rank, size,
 	     have, list);
 	st = HINT(err, "use smaller layers or micro-batches, more ranks, --precision fp16, "
 		       "--zero 1, or a larger --device-memory");

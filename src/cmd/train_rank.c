@@ -106,7 +106,25 @@ struct engine_options training_engine_options(const struct training *t)
 		.partition = &t->partition,
 		.schedule = &t->schedule,
 		.inject = &t->inject,
+		.records = (struct records *)&t->records,
 	};
+}
+
+/* Where nothing is computed there is nothing to learn, and nothing to check. */
+static enum status check_virtual(const struct training *t, struct error *err)
+{
+	if (!device_is_virtual(t->dev))
+		return OK;
+	if (t->rank->locals < t->rank->ranks) {
+		FAIL(err, ERR_USAGE, "virtual devices on several machines");
+		return HINT(err, "start all %d ranks on one machine: they only sleep",
+			    t->rank->ranks);
+	}
+	if (*t->config.dump_check || t->weights_folder) {
+		FAIL(err, ERR_USAGE, "a virtual device computes no weights to write down");
+		return HINT(err, "use --device cpu");
+	}
+	return OK;
 }
 
 static enum status open_engine(struct training *t, struct error *err)
@@ -117,12 +135,16 @@ static enum status open_engine(struct training *t, struct error *err)
 		.pin = c->pin == PIN_AUTO,
 		.crowded = t->rank->oversubscribed,
 		.memory = c->device_memory,
+		.rank = t->rank->number,
+		.pace = &t->rank->pace,
 	};
 	struct engine_options engine = training_engine_options(t);
 	enum status st;
 
 	TRY(device_open(&t->dev, c->device, &device, err));
+	TRY(check_virtual(t, err));
 	c->threads = device_threads(t->dev);
+	comm_observe(t->rank->world, &t->rank->pace, &t->records);
 	if (t->rank->ranks > 1)
 		device_share(t->dev, source_of_world, t->rank->world);
 	TRY(engine_create(&t->engine, t->dev, &engine, err));
@@ -147,7 +169,8 @@ static enum status record(struct training *t, const struct step_metrics *s, stru
 {
 	enum status st;
 
-	if (!isfinite(s->loss) && (s->step == 0 || isfinite(t->metrics.losses[s->step - 1])))
+	if (!isfinite(s->loss) && !device_is_virtual(t->dev) &&
+	    (s->step == 0 || isfinite(t->metrics.losses[s->step - 1])))
 		log_warn(
 			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
 			s->step);
@@ -166,6 +189,8 @@ static void load_batch(struct training *t, int step)
 	struct engine *e = t->engine;
 	int rows = engine_batch_rows(e), batch = t->config.batch;
 
+	if (device_is_virtual(t->dev))
+		return;
 	if (e->all.x.data)
 		data_batch(&t->data, t->dev, step, batch, 0, batch, &e->all);
 	else if (engine_needs_batch(e) && e->options.grad_sync != SYNC_MASTER)
@@ -182,6 +207,9 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	p->loss_scale = s->loss_scale;
 	p->skipped += s->skipped;
 	p->step_ms = s->ms;
+	p->compute_ms = (double)t->engine->times.compute * 1e-6;
+	p->comm_ms = (double)t->engine->times.comm * 1e-6;
+	p->lost_ms = (double)t->engine->times.lost * 1e-6;
 	p->samples_per_s = t->config.batch / s->ms * 1e3;
 	p->gflops = p->samples_per_s * shape_flops(&t->shape) * 1e-9;
 	p->now_bytes = memory->total;
@@ -201,9 +229,10 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.data_ms = clock_ms() - s.data_ms;
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
-	s.ms = clock_ms();
 	TRY(engine_step(t->engine, step, &result, err));
-	s.ms = clock_ms() - s.ms;
+	s.ms = (double)t->engine->times.step * 1e-6;
+	if (!s.warmup || t->config.steps <= t->config.warmup)
+		engine_times_add(&t->times, &t->engine->times);
 	s.loss = result.loss;
 	s.grad_norm = result.grad_norm;
 	s.loss_scale = result.loss_scale;
@@ -260,7 +289,7 @@ static enum status finish(struct training *t, struct error *err)
 	enum status st;
 	size_t n = sizeof(*t->summaries) / sizeof(float) * (size_t)t->rank->ranks;
 	struct evaluation evaluation;
-	bool evaluated = t->data.held_out && !t->stopped;
+	bool evaluated = t->data.held_out && !t->stopped && !device_is_virtual(t->dev);
 
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine);
 	TRY(comm_run(t->rank->world, COMM_GATHER, t->summaries, n, DTYPE_F32, 0, err));

@@ -26,6 +26,8 @@ struct training {
 	struct device *dev;
 	struct engine *engine;
 	struct metrics metrics;
+	struct records records;		/* what it did when, of the last steps */
+	struct engine_times times;	/* of the steps that count */
 	struct rank_summary *summaries; /* (ranks) */
 	int stopped;			/* the signal that has ended the run, or 0 */
 	/* of rank 0 */

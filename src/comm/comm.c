@@ -113,6 +113,7 @@ void comm_free(struct comm *c)
 	c->ops->free(c);
 	if (c->world != c)
 		unlock(c->world);
+	free(c->taken);
 	free(c->members);
 	free(c);
 }
@@ -120,6 +121,50 @@ void comm_free(struct comm *c)
 enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
 {
 	return world->ops->alloc(world, bytes, out, err);
+}
+
+void comm_observe(struct comm *world, struct pace *pace, struct records *records)
+{
+	world->pace = pace;
+	world->records = records;
+}
+
+struct comm_times comm_times(const struct comm *world)
+{
+	return world->times;
+}
+
+static struct record record_of(const struct comm_request *r)
+{
+	static const enum record_kind kinds[] = {[REQUEST_SEND] = RECORD_SEND,
+						 [REQUEST_RECEIVE] = RECORD_RECEIVE,
+						 [REQUEST_COLLECTIVE] = RECORD_COLLECTIVE};
+	bool message = r->kind != REQUEST_COLLECTIVE;
+
+	return (struct record){
+		.begin = r->posted,
+		.ready = r->ready,
+		.bytes = (int64_t)(message ? r->bytes : r->n * dtype_size(r->dtype)),
+		.sequence = r->sequence,
+		.kind = (int16_t)kinds[r->kind],
+		.op = (int16_t)(message ? r->channel : (int)r->op),
+		.peer = (int16_t)r->comm->members[message ? r->peer : 0],
+		.size = (int16_t)(message ? 2 : r->comm->size),
+	};
+}
+
+/* A transfer, from when its data could have moved until it is over. */
+static void record_end(const struct comm *world, const struct comm_request *r)
+{
+	struct record what;
+
+	if (!world->records || !world->records->capacity)
+		return;
+	what = record_of(r);
+	what.end = r->carried ? r->carried : pace_now(world->pace);
+	if (r->ready > what.begin && r->ready < what.end)
+		what.begin = r->ready;
+	records_add(world->records, &what);
 }
 
 int comm_progress(struct comm *world)
@@ -131,6 +176,7 @@ int comm_progress(struct comm *world)
 		r->comm->ops->advance(r);
 		if (r->done) {
 			*p = r->next;
+			record_end(world, r);
 			completed++;
 			continue;
 		}
@@ -143,12 +189,24 @@ int comm_progress(struct comm *world)
 	return completed;
 }
 
+/* What the rank itself works on data while it could compute. */
+static void progress_and_count(struct comm *world)
+{
+	int64_t worked = world->worked;
+
+	comm_progress(world);
+	world->times.busy += world->worked - worked;
+}
+
 static void start(struct comm_request *r)
 {
 	struct comm *world = r->comm->world;
 
 	r->next = NULL;
 	r->arrived = r->worked = r->done = false;
+	r->posted = pace_now(world->pace);
+	if (r->comm->links && r->kind == REQUEST_SEND)
+		r->carried = links_carry(r);
 	lock(world);
 	r->comm->ops->enter(r);
 	if (world->last)
@@ -156,7 +214,7 @@ static void start(struct comm_request *r)
 	else
 		world->first = r;
 	world->last = r;
-	comm_progress(world);
+	progress_and_count(world);
 	if (world->lock && world->first)
 		pthread_cond_signal(&world->started);
 	unlock(world);
@@ -223,7 +281,7 @@ void comm_poke(struct comm *world)
 	if (!world->first)
 		return;
 	lock(world);
-	comm_progress(world);
+	progress_and_count(world);
 	unlock(world);
 }
 
@@ -274,14 +332,13 @@ static bool spin(const struct comm *world, struct comm_request *r)
 	return false;
 }
 
-enum status comm_wait(struct comm_request *r, struct error *err)
+static enum status wait_until_done(struct comm_request *r, struct error *err)
 {
 	enum status st = OK;
-	struct comm *world;
+	struct comm *world = r->comm->world;
 
 	if (comm_test(r))
 		return OK;
-	world = r->comm->world;
 	world->waiting = true;
 	if (spin(world, r))
 		goto out;
@@ -294,6 +351,45 @@ out:
 		forget(world, r);
 	if (world->status)
 		world->status->kind = REQUEST_NONE;
+	return st;
+}
+
+/* Until the last partner has come, the rank has lost its time; from then on it is the
+   transfer's. */
+static void account(struct comm *world, const struct comm_request *r, int64_t begin)
+{
+	int64_t end = pace_now(world->pace), met = r->ready < begin ? begin : r->ready;
+	struct record what;
+
+	if (met > end)
+		met = end;
+	world->times.lost += met - begin;
+	world->times.busy += end - met;
+	if (end == begin || !world->records || !world->records->capacity)
+		return;
+	what = record_of(r);
+	what.of = what.kind;
+	what.kind = RECORD_WAIT;
+	what.begin = begin;
+	what.end = end;
+	records_add(world->records, &what);
+}
+
+enum status comm_wait(struct comm_request *r, struct error *err)
+{
+	struct comm *world;
+	int64_t begin;
+	enum status st;
+
+	if (r->kind == REQUEST_NONE)
+		return OK;
+	world = r->comm->world;
+	begin = pace_now(world->pace);
+	TRY(wait_until_done(r, err));
+	pace_reach(world->pace, r->carried > r->ready ? r->carried : r->ready);
+	account(world, r, begin);
+	r->kind = REQUEST_NONE; /* waiting again costs nothing */
+out:
 	return st;
 }
 

@@ -15,6 +15,9 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/links.h"
+#include "base/pace.h"
+#include "base/records.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,6 +62,15 @@ struct comm_request {
 	size_t n;
 	int root;
 	uint64_t transport[2]; /* the transport's own */
+	/* ns: when it was started; when the last partner had come (0: not known); over links:
+	   when they have carried it */
+	int64_t posted, ready, carried;
+};
+
+/* Where the time of a rank goes in here, in ns, since the start. */
+struct comm_times {
+	int64_t lost; /* waiting for a partner that was not there yet */
+	int64_t busy; /* waiting for, or working at, what both were there for */
 };
 
 /*
@@ -91,6 +103,17 @@ void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_
 enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
 			struct error *err);
 void comm_free(struct comm *c);
+
+/* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */
+void comm_observe(struct comm *world, struct pace *pace, struct records *records);
+struct comm_times comm_times(const struct comm *world);
+/*
+ * Give a group virtual links, before its first request; borrowed. Its requests then move
+ * nothing: each takes the time that the links would take. A message occupies the link from
+ * its sender to its receiver, one after the other; a collective goes around a ring of its
+ * members, at the pace of the slowest link.
+ */
+enum status comm_use_links(struct comm *c, const struct links *links, struct error *err);
 
 /* Zeroed memory that peers can reach; freed with the world. */
 enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err);

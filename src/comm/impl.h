@@ -32,14 +32,28 @@ struct comm {
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
 	bool spin;		    /* look for a while before sleeping */
 	/* Where a thread of the transport's moves requests on too, both hold this. */
-	pthread_mutex_t *lock;	/* or NULL */
-	pthread_cond_t started; /* there is a request again */
-	_Atomic bool waiting;	/* the rank itself moves them on at the moment */
+	pthread_mutex_t *lock;	 /* or NULL */
+	pthread_cond_t started;	 /* there is a request again */
+	_Atomic bool waiting;	 /* the rank itself moves them on at the moment */
+	struct pace *pace;	 /* or NULL: the machine's */
+	struct records *records; /* or NULL */
+	struct comm_times times;
+	int64_t worked; /* ns that transports have worked on data */
+	/* Of any group: its links or NULL, and until when they are taken: to each member, and
+	   by collectives. */
+	const struct links *links;
+	int64_t *taken; /* (size) */
+	int64_t ring_taken;
 };
 
 /* A comm with its members copied; the transport's part is still missing. */
 enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm *world,
 		     const int *members, int size, int world_rank, struct error *err);
+
+/* The links of a group: when a message that is sent now arrives; when a collective whose
+   last member came at r->ready is over. */
+int64_t links_carry(struct comm_request *r);
+int64_t links_carry_round(struct comm_request *r);
 
 /* Move everything on that can be moved, in the order in which it was started, with the
    lock held; returns how many requests were completed. */

@@ -17,20 +17,36 @@ const char *memory_kind_name(enum memory_kind kind)
 	return names[kind];
 }
 
+/* "name" or "name:..." */
+static const struct device_ops *find(const char *spec)
+{
+	static const struct device_ops *const all[] = {&device_cpu, &device_virtual};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		size_t n = strlen(all[i]->name);
+
+		if (!strncmp(spec, all[i]->name, n) &&
+		    (!spec[n] || (spec[n] == ':' && all[i] == &device_virtual)))
+			return all[i];
+	}
+	return NULL;
+}
+
 enum status device_open(struct device **out, const char *spec, const struct device_options *o,
 			struct error *err)
 {
 	enum status st;
 	struct device *dev;
+	const struct device_ops *ops = find(spec);
 
-	if (strcmp(spec, device_cpu.name)) {
+	if (!ops) {
 		FAIL(err, ERR_USAGE, "unknown device '%s'", spec);
-		return HINT(err, "this build has: %s", device_cpu.name);
+		return HINT(err, "there are cpu and virtual:gflops=100,link=1GB/s,...");
 	}
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return FAIL(err, ERR_MEMORY, "no memory for the device '%s'", spec);
-	dev->ops = &device_cpu;
+	dev->ops = ops;
 	dev->account.limit = o->memory;
 	dev->plan = o->plan;
 	TRY(dev->ops->open(dev, spec, o, err));
@@ -64,6 +80,16 @@ int device_threads(const struct device *dev)
 int device_cores(const struct device *dev)
 {
 	return dev->cores;
+}
+
+bool device_is_virtual(const struct device *dev)
+{
+	return dev->links != NULL;
+}
+
+const struct links *device_links(const struct device *dev)
+{
+	return dev->links;
 }
 
 const struct memory_account *device_memory(const struct device *dev)
@@ -112,7 +138,7 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 	struct allocation *node;
 
 	bytes = (uint64_t)round_up((int64_t)(bytes ? bytes : 1), 64);
-	if (a->limit && a->total + bytes > a->limit)
+	if (a->limit && a->total + bytes > a->limit && !dev->plan)
 		return out_of_memory(dev, kind, bytes, what, err);
 	node = malloc(sizeof(*node));
 	if (!node)
@@ -153,7 +179,8 @@ void device_share(struct device *dev, device_source *source, void *arg)
 enum status device_alloc_shared(struct device *dev, enum memory_kind kind, uint64_t bytes,
 				const char *what, void **out, struct error *err)
 {
-	return allocate(dev, kind, bytes, what, dev->source != NULL, out, err);
+	return allocate(dev, kind, bytes, what, dev->source && !device_is_virtual(dev), out,
+			err);
 }
 
 void device_free(struct device *dev, void *memory)
@@ -199,6 +226,12 @@ void device_matrix_read(struct device *dev, const void *matrix, enum dtype type,
 			int in, int row, int rows, float *values)
 {
 	dev->ops->matrix_read(dev, matrix, type, out, in, row, rows, values);
+}
+
+void device_copy(struct device *dev, struct view to, int to_column, struct view from,
+		 int from_column, int rows, int columns)
+{
+	dev->ops->copy(dev, to, to_column, from, from_column, rows, columns);
 }
 
 void device_forward(struct device *dev, const struct linear *l)

@@ -9,6 +9,8 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/links.h"
+#include "base/pace.h"
 #include "device/kernel.h"
 
 struct device; /* opaque, see impl.h */
@@ -34,10 +36,12 @@ struct memory_account {
 };
 
 struct device_options {
-	int threads;	 /* 0: one per core */
-	bool pin;	 /* keep every thread on a core of its own */
-	bool crowded;	 /* others compute on the same cores: never spin */
-	uint64_t memory; /* limit in bytes; 0: none */
+	int threads;	   /* 0: one per core */
+	bool pin;	   /* keep every thread on a core of its own */
+	bool crowded;	   /* others compute on the same cores: never spin */
+	uint64_t memory;   /* limit in bytes; 0: none */
+	int rank;	   /* that it is for: virtual devices may differ */
+	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
 	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */
 };
 
@@ -50,6 +54,11 @@ int device_take_cores(int part, int parts);
 enum status device_open(struct device **out, const char *spec, const struct device_options *o,
 			struct error *err);
 void device_close(struct device *dev);
+
+/* Does it compute nothing and only take time? Then its memory holds nothing and is not to be
+   touched. The links of such a device, else NULL. */
+bool device_is_virtual(const struct device *dev);
+const struct links *device_links(const struct device *dev);
 
 /* What it is, for people: "cpu avx512, 2 threads on 2 cores". */
 const char *device_description(const struct device *dev);
@@ -86,6 +95,10 @@ void device_matrix_write(struct device *dev, void *matrix, enum dtype type, int 
 			 int row, int rows, const float *values); /* (rows, in) */
 void device_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
 			int in, int row, int rows, float *values);
+
+/* Copy columns of some rows from view to view, of the same type. */
+void device_copy(struct device *dev, struct view to, int to_column, struct view from,
+		 int from_column, int rows, int columns);
 
 /* See struct linear for what they compute. */
 void device_forward(struct device *dev, const struct linear *l);

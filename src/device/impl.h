@@ -19,6 +19,8 @@ struct device_ops {
 			     int row, int rows, const float *values);
 	void (*matrix_read)(struct device *dev, const void *matrix, enum dtype type, int out,
 			    int in, int row, int rows, float *values);
+	void (*copy)(struct device *dev, struct view to, int to_column, struct view from,
+		     int from_column, int rows, int columns);
 	void (*forward)(struct device *dev, const struct linear *l);
 	void (*backward_input)(struct device *dev, const struct linear *l);
 	void (*backward_weight)(struct device *dev, const struct linear *l);
@@ -51,13 +53,14 @@ struct device {
 	void *state; /* the implementation's own */
 	char description[128];
 	int threads, cores;
-	bool plan; /* see device_options */
+	bool plan;		   /* see device_options */
+	const struct links *links; /* of a virtual one, or NULL */
 	struct memory_account account;
 	struct allocation *allocations;
 	device_source *source; /* of shared memory, or NULL */
 	void *source_arg;
 };
 
-extern const struct device_ops device_cpu;
+extern const struct device_ops device_cpu, device_virtual;
 
 #endif

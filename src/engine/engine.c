@@ -58,6 +58,25 @@ out:
 	return st;
 }
 
+/* On a virtual device, what moves its data goes over its links; the world stays as it is for
+   what the ranks tell each other. */
+static enum status open_links(struct engine *e, int *ranks, struct error *err)
+{
+	const struct links *links = device_links(e->dev);
+	enum status st;
+
+	for (int i = 0; i < e->rank->ranks; i++)
+		ranks[i] = i;
+	TRY(comm_create(&e->pipe, e->rank->world, ranks, e->rank->ranks, err));
+	TRY(comm_use_links(e->pipe, links, err));
+	if (e->replicas)
+		TRY(comm_use_links(e->replicas, links, err));
+	if (e->slices)
+		TRY(comm_use_links(e->slices, links, err));
+out:
+	return st;
+}
+
 /* The groups that this rank talks to. Every rank makes the same calls. */
 static enum status open_groups(struct engine *e, struct error *err)
 {
@@ -76,6 +95,9 @@ static enum status open_groups(struct engine *e, struct error *err)
 	if (e->grid.mp > 1)
 		TRY(comm_create(&e->slices, e->rank->world, ranks,
 				grid_group(&e->grid, e->rank->number, GRID_MP, ranks), err));
+	e->pipe = e->rank->world;
+	if (device_is_virtual(e->dev))
+		TRY(open_links(e, ranks, err));
 out:
 	free(ranks);
 	return st;
@@ -114,7 +136,7 @@ static enum status build(struct engine *e, struct error *err)
 				     .mp = e->grid.mp,
 				     .type = o->type,
 				     .grad_type = o->grad_type,
-				     .plan = o->plan,
+				     .plan = o->plan || device_is_virtual(e->dev),
 				     .shard = e->at.mp,
 				     .sums = e->slices,
 				     .share_params = (o->zero || o->grad_sync == SYNC_MASTER) &&
@@ -123,7 +145,7 @@ static enum status build(struct engine *e, struct error *err)
 	TRY(sync_init(&e->sync, &e->model, e->replicas, &sync, err));
 	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
 		       o->grad_type, err));
-	if (!o->plan)
+	if (!place.plan)
 		sync_fill_master(&e->sync, &e->optim);
 	TRY(buffers_init(&e->buffers, &e->model, e->order, o->micro_batches, err));
 	TRY(transfers_create(e, err));
@@ -131,9 +153,9 @@ static enum status build(struct engine *e, struct error *err)
 		TRY(allocate_batch(e, &e->batch, (size_t)engine_batch_rows(e), err));
 	if (o->grad_sync == SYNC_MASTER && e->at.dp == 0)
 		TRY(allocate_master(e, err));
-	TRY(device_alloc_shared(e->dev, MEMORY_COMM,
-				(size_t)grid_size(&e->grid) * sizeof(*e->reports),
-				"the reports", (void **)&e->reports, err));
+	if (e->rank)
+		TRY(comm_alloc(e->rank->world, (size_t)e->rank->ranks * sizeof(*e->reports),
+			       (void **)&e->reports, err));
 out:
 	return st;
 }
@@ -149,6 +171,7 @@ enum status engine_create(struct engine **out, struct device *dev,
 	e->dev = dev;
 	e->options = *options;
 	e->rank = options->rank;
+	e->pace = e->rank ? &e->rank->pace : NULL;
 	e->scaler = options->scaler;
 	if (e->scaler.scale == 0)
 		e->scaler.scale = 1;
@@ -172,7 +195,6 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
-	device_free(e->dev, e->reports);
 	device_free(e->dev, e->outputs.data);
 	device_free(e->dev, e->all.x.data);
 	device_free(e->dev, e->batch.x.data);
@@ -181,6 +203,8 @@ void engine_free(struct engine *e)
 	optim_release(&e->optim);
 	sync_release(&e->sync);
 	model_release(&e->model);
+	if (e->rank && e->pipe != e->rank->world)
+		comm_free(e->pipe);
 	comm_free(e->slices);
 	comm_free(e->replicas);
 	schedule_release(&e->own_schedule);
@@ -188,7 +212,7 @@ void engine_free(struct engine *e)
 	free(e);
 }
 
-void engine_reach(const struct engine *e, enum inject_at at, int micro_batch)
+void engine_reach(struct engine *e, enum inject_at at, int micro_batch)
 {
 	static const char *const names[AT_COUNT] = {"", " forward", " backward", " optimizer"};
 
@@ -196,8 +220,13 @@ void engine_reach(const struct engine *e, enum inject_at at, int micro_batch)
 		rank_at(e->rank, "step %d%s %d", e->step, names[at], micro_batch);
 	else if (e->rank)
 		rank_at(e->rank, "step %d%s", e->step, names[at]);
-	if (e->options.inject)
-		inject_do(e->options.inject, e->rank ? e->rank->number : 0, e->step, at);
+	if (e->options.inject && e->options.inject->count) {
+		struct watch w = watch_begin(e);
+
+		inject_do(e->options.inject, e->rank ? e->rank->number : 0, e->step, at,
+			  e->pace);
+		watch_end(e, w, RECORD_PAUSE, NULL);
+	}
 }
 
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
@@ -266,6 +295,7 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 	bool idle = e->options.grad_sync == SYNC_MASTER && e->at.dp > 0;
 	double squares = 0;
 	struct report sum;
+	struct watch w = watch_begin(e);
 	enum status st;
 
 	result->loss_scale = e->scaler.scale;
@@ -281,6 +311,7 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 	}
 	result->loss = sum.loss;
 	result->stop = (int)sum.stop;
+	watch_end(e, w, RECORD_UPDATE, NULL);
 out:
 	return st;
 }
@@ -289,7 +320,7 @@ void engine_spoil(struct engine *e, int layer)
 {
 	int rank = e->rank ? e->rank->number : 0;
 
-	if (e->options.inject && layer == e->model.n_layers - 1 &&
+	if (e->options.inject && layer == e->model.n_layers - 1 && !device_is_virtual(e->dev) &&
 	    inject_has_nan(e->options.inject, rank, e->step))
 		float_to(e->model.grad, e->model.layers[layer].weight, e->model.grad_type, NAN);
 }
@@ -302,6 +333,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 
 	*result = (struct step_result){0};
 	e->step = step;
+	watch_begin_step(e);
 	engine_reach(e, AT_STEP, 0);
 	if (e->options.grad_sync == SYNC_MASTER) {
 		TRY(engine_step_master(e, &loss, err));
@@ -312,6 +344,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	}
 	engine_reach(e, AT_OPTIMIZER, 0);
 	TRY(update(e, loss, result, err));
+	watch_end_step(e);
 	e->traffic.collective_bytes = e->sync.bytes + e->model.bytes;
 out:
 	return st;

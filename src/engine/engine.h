@@ -39,6 +39,7 @@ struct engine_options {
 	const struct partition *partition;
 	const struct schedule *schedule;
 	const struct inject_plan *inject; /* or NULL */
+	struct records *records;	  /* takes what is done when, or NULL */
 	bool plan; /* only to see what memory rank number plan_rank would take: on a device
 		      that hands out none. Nothing else may be done with it. */
 	int plan_rank;
@@ -50,6 +51,23 @@ struct traffic_count {
 	int64_t forward_messages, forward_bytes;
 	int64_t collective_bytes; /* that it brought to collectives of gradients and layers */
 };
+
+/* Where the time of this rank went, in ns: of a step, or summed over several. */
+struct engine_times {
+	int64_t steps;
+	int64_t step;	 /* from before the forward pass to after the optimizer */
+	int64_t compute; /* kernels, the optimizer's included */
+	int64_t update;	 /* the optimizer's part of it */
+	int64_t comm;	 /* transfers that nothing hid */
+	int64_t lost;	 /* waiting for other ranks */
+	int64_t pause;	 /* sleep that was asked for */
+	int64_t window;	 /* from the first forward to the last operation of the schedule */
+	int64_t actions; /* of that, in forward and backward, with all that happens inside */
+	/* by enum record_kind: FORWARD, BACKWARD, INPUT, WEIGHT */
+	int64_t kind_ns[RECORD_WEIGHT + 1], kind_count[RECORD_WEIGHT + 1];
+};
+
+void engine_times_add(struct engine_times *sum, const struct engine_times *t);
 
 struct transfers; /* see execute.c */
 
@@ -63,6 +81,7 @@ struct engine {
 	struct schedule own_schedule;
 	const struct order *order;	/* of our stage */
 	struct comm *replicas, *slices; /* dp and mp groups, or NULL */
+	struct comm *pipe; /* for messages between stages: the world, unless it is virtual */
 	struct model model;
 	struct buffers buffers;
 	struct optim optim;
@@ -76,7 +95,9 @@ struct engine {
 	struct report *reports; /* (ranks) what each rank knows of a step */
 	struct transfers *transfers;
 	struct traffic_count traffic;
-	int step; /* the one under way */
+	struct pace *pace;	   /* or NULL */
+	struct engine_times times; /* of the step under way, or the last one */
+	int step;		   /* the one under way */
 };
 
 struct step_result {
@@ -121,9 +142,20 @@ struct report {
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
 			    struct error *err);
 /* Say where we are, and have the trouble that is planned for here. */
-void engine_reach(const struct engine *e, enum inject_at at, int micro_batch);
+void engine_reach(struct engine *e, enum inject_at at, int micro_batch);
 /* A layer's gradient is complete: make it NaN if that is planned. */
 void engine_spoil(struct engine *e, int layer);
+
+/* watch.c: the time that something takes this rank, without what is waiting or pause in
+   it. The action is NULL for what belongs to no micro-batch. */
+struct watch {
+	int64_t begin, apart;
+};
+struct watch watch_begin(const struct engine *e);
+void watch_end(struct engine *e, struct watch w, enum record_kind kind, const struct action *a);
+/* The step as a whole. */
+void watch_begin_step(struct engine *e);
+void watch_end_step(struct engine *e);
 
 /* execute.c: all actions of a step but the last; *loss is our part of it. */
 enum status transfers_create(struct engine *e, struct error *err);

@@ -86,7 +86,7 @@ static bool post(struct engine *e, const struct action *a)
 	if (i < 0)
 		return false;
 	v = forward ? b->input[i] : b->flow[i].flow[e->model.chunks[a->chunk].count - 1];
-	comm_irecv(e->rank->world, forward ? e->transfers->previous : e->transfers->following,
+	comm_irecv(e->pipe, forward ? e->transfers->previous : e->transfers->following,
 		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data, view_bytes(e, v),
 		   forward ? &m->receive_forward : &m->receive_backward);
 	return true;
@@ -120,7 +120,7 @@ static enum status send(struct engine *e, const struct action *a, struct view v,
 {
 	bool forward = a->kind == ACTION_SEND_F;
 
-	comm_isend(e->rank->world, forward ? e->transfers->following : e->transfers->previous,
+	comm_isend(e->pipe, forward ? e->transfers->following : e->transfers->previous,
 		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data, view_bytes(e, v), r);
 	e->traffic.messages++;
 	e->traffic.bytes += (int64_t)view_bytes(e, v);
@@ -273,6 +273,22 @@ out:
 	return st;
 }
 
+static enum status compute(struct engine *e, const struct action *a, double *loss,
+			   struct error *err)
+{
+	static const enum record_kind kinds[] = {[ACTION_F] = RECORD_FORWARD,
+						 [ACTION_B] = RECORD_BACKWARD,
+						 [ACTION_I] = RECORD_INPUT,
+						 [ACTION_W] = RECORD_WEIGHT};
+	struct watch w = watch_begin(e);
+	enum status st = a->kind == ACTION_F ? forward(e, a, err) : backward(e, a, loss, err);
+
+	if (!e->times.window) /* its end is not known yet */
+		e->times.window = -w.begin;
+	watch_end(e, w, kinds[a->kind], a);
+	return st;
+}
+
 static enum status execute(struct engine *e, const struct action *a, double *loss,
 			   struct error *err)
 {
@@ -288,11 +304,10 @@ static enum status execute(struct engine *e, const struct action *a, double *los
 	case ACTION_SEND_B:
 		return send_backward(e, a, err);
 	case ACTION_F:
-		return forward(e, a, err);
 	case ACTION_B:
 	case ACTION_I:
 	case ACTION_W:
-		return backward(e, a, loss, err);
+		return compute(e, a, loss, err);
 	default:
 		return OK; /* sums start by themselves, the step is the caller's */
 	}
@@ -322,6 +337,7 @@ enum status engine_execute(struct engine *e, double *loss, struct error *err)
 		post_receives(e, i);
 		TRY(execute(e, &e->order->actions[i], loss, err));
 	}
+	e->times.window += pace_now(e->pace);
 	/* What the stages before have not taken yet. */
 	for (int i = 0; i < e->model.n_chunks * e->options.micro_batches; i++)
 		TRY(comm_wait(&e->transfers->all[i].send_backward, err));

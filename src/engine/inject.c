@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const places[AT_COUNT] = {"step", "forward", "backward", "optimizer"};
@@ -103,16 +102,6 @@ out:
 	return st;
 }
 
-static void sleep_ms(double ms)
-{
-	struct timespec left = {.tv_sec = (time_t)(ms / 1e3),
-				.tv_nsec =
-					(long)((ms / 1e3 - (double)(time_t)(ms / 1e3)) * 1e9)};
-
-	while (nanosleep(&left, &left))
-		;
-}
-
 static bool applies(const struct injection *i, int rank, int step)
 {
 	return (i->rank < 0 || i->rank == rank) && (i->step < 0 || i->step == step);
@@ -126,7 +115,8 @@ bool inject_has_nan(const struct inject_plan *p, int rank, int step)
 	return false;
 }
 
-void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at)
+void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at,
+	       struct pace *pace)
 {
 	for (int k = 0; k < p->count; k++) {
 		const struct injection *i = &p->list[k];
@@ -134,7 +124,7 @@ void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at a
 		if (i->at != at || i->action == INJECT_NAN || !applies(i, rank, step))
 			continue;
 		if (i->action == INJECT_SLEEP)
-			sleep_ms(i->ms);
+			pace_spend(pace, (int64_t)(i->ms * 1e6));
 		else if (i->action == INJECT_KILL)
 			raise(SIGKILL);
 		else

@@ -10,6 +10,7 @@
 #define KOLM_ENGINE_INJECT_H
 
 #include "base/error.h"
+#include "base/pace.h"
 
 #include <stdbool.h>
 
@@ -34,8 +35,9 @@ struct inject_plan {
 enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int steps,
 			 struct error *err);
 
-/* This rank is there: do what is planned for it. */
-void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at);
+/* This rank is there: do what is planned for it; it sleeps in its own time. */
+void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at,
+	       struct pace *pace);
 
 /* Is a gradient of this rank to be spoiled in this step? */
 bool inject_has_nan(const struct inject_plan *p, int rank, int step);

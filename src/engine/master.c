@@ -6,8 +6,6 @@
  */
 #include "engine/engine.h"
 
-#include <string.h>
-
 enum { MASTER_CHANNEL = 2 };
 
 /* Between the master's rows and those of every replica, its own included. */
@@ -40,7 +38,8 @@ static enum status distribute(struct engine *e, struct view all, struct view own
 		TRY(comm_wait(&r, err));
 	}
 	if (all.data != own.data)
-		memcpy(collect ? all.data : own.data, collect ? own.data : all.data, bytes);
+		device_copy(e->dev, collect ? all : own, 0, collect ? own : all, 0, rows,
+			    (int)own.stride);
 out:
 	return st;
 }
@@ -54,6 +53,8 @@ static enum status micro_batch(struct engine *e, int number, double *loss, struc
 	bool master = e->at.dp == 0;
 	int rows = e->options.shape.rows, all = rows * e->grid.dp;
 	struct view inputs = e->batch.x;
+	struct action a = {ACTION_F, 0, number};
+	struct watch w;
 	enum status st;
 
 	if (master)
@@ -61,14 +62,18 @@ static enum status micro_batch(struct engine *e, int number, double *loss, struc
 	TRY(distribute(e, inputs, inputs, false, err));
 	engine_reach(e, AT_FORWARD, number);
 	s->input[0] = inputs;
+	w = watch_begin(e);
 	TRY(chunk_forward(&e->model, c, s, rows, NULL, NULL, err));
+	watch_end(e, w, RECORD_FORWARD, &a);
 	TRY(distribute(e, e->outputs, s->full, true, err));
 	if (master)
 		*loss += engine_loss(e, &e->all, number * all, e->outputs, e->gradients, all,
 				     (double)engine_batch_rows(e) * e->grid.dp);
 	TRY(distribute(e, e->gradients, f->full, false, err));
 	engine_reach(e, AT_BACKWARD, number);
+	w = watch_begin(e);
 	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));
+	watch_end(e, w, RECORD_BACKWARD, &a);
 out:
 	return st;
 }

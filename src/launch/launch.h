@@ -45,6 +45,7 @@ struct rank {
 	struct comm *world;
 	struct board_rank *board;
 	struct pulse *pulse;	 /* to be filled in; on the board */
+	struct pace pace;	 /* its time: the machine's, unless a device makes it virtual */
 	const _Atomic int *stop; /* see rank_stop */
 };
 

@@ -7,8 +7,6 @@
  */
 #include "model/model.h"
 
-#include <string.h>
-
 static bool is_last(const struct model *m, const struct layer *l)
 {
 	return l->number == m->shape.depth - 1;
@@ -64,18 +62,6 @@ out:
 	return st;
 }
 
-/* Copy columns of some rows from view to view. */
-static void copy_columns(struct view to, int to_column, struct view from, int from_column,
-			 int rows, int columns)
-{
-	size_t size = dtype_size(to.type);
-
-	for (int r = 0; r < rows; r++)
-		memcpy((char *)view_from(to, (size_t)r).data + (size_t)to_column * size,
-		       (char *)view_from(from, (size_t)r).data + (size_t)from_column * size,
-		       (size_t)columns * size);
-}
-
 /* The last layer split by columns: bring the slices together, for the loss. They arrive one
    after the other behind full's rows, and are put side by side. */
 static enum status gather_output(struct model *m, const struct layer *l, struct slot *s,
@@ -86,13 +72,14 @@ static enum status gather_output(struct model *m, const struct layer *l, struct 
 	enum status st;
 
 	slices.stride = (size_t)l->out;
-	copy_columns(view_from(slices, (size_t)(m->shard * rows)), 0, y, 0, rows, l->out);
+	device_copy(m->dev, view_from(slices, (size_t)(m->shard * rows)), 0, y, 0, rows,
+		    l->out);
 	TRY(comm_run(m->sums, COMM_ALLGATHER, slices.data, block * (size_t)m->mp, y.type, 0,
 		     err));
 	m->bytes += (int64_t)(block * (size_t)m->mp * dtype_size(y.type));
 	for (int part = 0; part < m->mp; part++)
-		copy_columns(s->full, part * l->out, view_from(slices, (size_t)(part * rows)),
-			     0, rows, l->out);
+		device_copy(m->dev, s->full, part * l->out,
+			    view_from(slices, (size_t)(part * rows)), 0, rows, l->out);
 out:
 	return st;
 }
@@ -186,7 +173,8 @@ enum status chunk_backward(struct model *m, const struct chunk *c, struct slot *
 		device_derive(m->dev, f->flow[c->count - 1], saved_of(m, s, c->count - 1), rows,
 			      top->out, m->shape.act);
 	} else if (top->split == SPLIT_COLUMNS) { /* our slice of the whole gradient */
-		copy_columns(f->flow[c->count - 1], 0, f->full, top->row, rows, top->out);
+		device_copy(m->dev, f->flow[c->count - 1], 0, f->full, top->row, rows,
+			    top->out);
 	}
 	for (int i = c->count - 1; i >= 0; i--)
 		TRY(backward_layer(m, c, s, f, i, rows, how, err));

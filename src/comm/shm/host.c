@@ -101,7 +101,7 @@ static struct channel *channel_of(const struct host *h, int from, int to, int ch
 
 void host_enter_message(struct host *h, int peer, struct comm_request *r)
 {
-	assert(r->kind == REQUEST_RECEIVE || host_owns(h, r->data, r->bytes));
+	assert(r->kind == REQUEST_RECEIVE || r->comm->links || host_owns(h, r->data, r->bytes));
 	r->sequence = r->kind == REQUEST_SEND ? h->sent[peer][r->channel]++
 					      : h->received[peer][r->channel]++;
 }
@@ -109,28 +109,47 @@ void host_enter_message(struct host *h, int peer, struct comm_request *r)
 void host_send(struct host *h, int peer, struct comm_request *r)
 {
 	struct channel *ch = channel_of(h, h->me, peer, r->channel);
+	struct slot *slot = &ch->slots[r->sequence % CHANNEL_SLOTS];
 	uint64_t received = atomic_load_explicit(&ch->received, memory_order_acquire);
 
 	if (!r->worked && r->sequence - received < CHANNEL_SLOTS &&
 	    atomic_load_explicit(&ch->sent, memory_order_relaxed) == r->sequence) {
-		ch->slots[r->sequence % CHANNEL_SLOTS].data = r->data;
-		ch->slots[r->sequence % CHANNEL_SLOTS].bytes = r->bytes;
+		slot->data = r->data;
+		slot->bytes = r->bytes;
+		slot->posted = r->posted;
+		slot->carried = r->carried;
 		atomic_store_explicit(&ch->sent, r->sequence + 1, memory_order_release);
 		ring(h, peer);
 		r->worked = true;
 	}
+	if (r->comm->links) {
+		r->ready = r->posted;
+		r->done = r->worked; /* nobody reads the data */
+		return;
+	}
 	r->done = r->worked && received > r->sequence;
+	if (r->done)
+		r->ready = atomic_load_explicit(&slot->met, memory_order_relaxed);
 }
 
 void host_receive(struct host *h, int peer, struct comm_request *r)
 {
 	struct channel *ch = channel_of(h, peer, h->me, r->channel);
+	struct slot *slot = &ch->slots[r->sequence % CHANNEL_SLOTS];
 
 	if (atomic_load_explicit(&ch->sent, memory_order_acquire) <= r->sequence ||
 	    atomic_load_explicit(&ch->received, memory_order_relaxed) != r->sequence)
 		return;
-	assert(ch->slots[r->sequence % CHANNEL_SLOTS].bytes == r->bytes);
-	copy_between_ranks(r->data, ch->slots[r->sequence % CHANNEL_SLOTS].data, r->bytes);
+	assert(slot->bytes == r->bytes);
+	r->ready = slot->posted > r->posted ? slot->posted : r->posted;
+	r->carried = slot->carried;
+	if (!r->comm->links) {
+		int64_t begin = clock_ns();
+
+		atomic_store_explicit(&slot->met, begin, memory_order_relaxed);
+		copy_between_ranks(r->data, slot->data, r->bytes);
+		r->comm->world->worked += clock_ns() - begin;
+	}
 	atomic_store_explicit(&ch->received, r->sequence + 1, memory_order_release);
 	ring(h, peer);
 	r->done = true;
@@ -186,6 +205,7 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 	    (r->sequence < GROUP_SLOTS || all_departed(g, r->sequence - GROUP_SLOTS))) {
 		me->data[r->sequence % GROUP_SLOTS] = r->data;
 		me->kind[r->sequence % GROUP_SLOTS] = kind_of(r);
+		me->posted[r->sequence % GROUP_SLOTS] = r->posted;
 		atomic_store_explicit(&me->arrived, r->sequence + 1, memory_order_release);
 		ring_others(g);
 		r->arrived = true;
@@ -195,6 +215,11 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 	    !all_arrived(g, r->sequence))
 		return false;
 	check_kinds(g, r);
+	for (int i = 0; i < g->count; i++) {
+		int64_t posted = g->shared->members[i].posted[r->sequence % GROUP_SLOTS];
+
+		r->ready = posted > r->ready ? posted : r->ready;
+	}
 	return true;
 }
 
@@ -208,7 +233,7 @@ void host_depart(struct host_group *g, struct comm_request *r)
 
 bool host_over(const struct host_group *g, const struct comm_request *r)
 {
-	return r->worked && all_departed(g, r->sequence);
+	return r->worked && (r->comm->links || all_departed(g, r->sequence));
 }
 
 enum status host_sleep(struct host *h, const struct comm_request *r, long ns, struct error *err)

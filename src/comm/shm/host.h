@@ -59,7 +59,7 @@ void host_depart(struct host_group *g, struct comm_request *r);
 bool host_over(const struct host_group *g, const struct comm_request *r);
 
 /* This rank's share of a collective whose members are all on this machine. */
-void host_work(const struct host_group *g, const struct comm_request *r);
+void host_work(const struct host_group *g, struct comm_request *r);
 
 /* Sleep until somebody rings, at most so long. Fails on stop. */
 enum status host_sleep(struct host *h, const struct comm_request *r, long ns,

@@ -20,14 +20,19 @@ struct bell {
 	_Atomic uint32_t asleep;
 };
 
+/* A message under way. */
+struct slot {
+	const void *data;
+	size_t bytes;
+	int64_t posted, carried; /* see struct comm_request */
+	_Atomic int64_t met;	 /* when the receiver took it; written by that */
+};
+
 /* Messages of one sender to one receiver, in order. */
 struct channel {
 	LINE _Atomic uint64_t sent;	/* written by the sender, with the slots */
 	LINE _Atomic uint64_t received; /* written by the receiver */
-	struct {
-		const void *data;
-		size_t bytes;
-	} slots[CHANNEL_SLOTS];
+	struct slot slots[CHANNEL_SLOTS];
 };
 
 /* One member's part of a group: what it has arrived at and what it has finished. */
@@ -36,6 +41,7 @@ struct member {
 	_Atomic uint64_t departed;
 	void *data[GROUP_SLOTS];    /* its buffers, written before arriving */
 	uint64_t kind[GROUP_SLOTS]; /* of what, how many, from whom: the same for all */
+	int64_t posted[GROUP_SLOTS];
 };
 
 struct group {

@@ -51,7 +51,7 @@ static void shm_enter(struct comm_request *r)
 		return;
 	}
 	/* Peers read it there: memory of any other kind would look different to each. */
-	assert(host_owns(g->host, r->data, r->n * dtype_size(r->dtype)));
+	assert(r->comm->links || host_owns(g->host, r->data, r->n * dtype_size(r->dtype)));
 	r->sequence = g->started++;
 }
 

@@ -179,6 +179,18 @@ static void cpu_matrix_read(struct device *dev, const void *matrix, enum dtype t
 			*values++ = float_from(matrix, layout_index(out, in, o, i), type);
 }
 
+static void cpu_copy(struct device *dev, struct view to, int to_column, struct view from,
+		     int from_column, int rows, int columns)
+{
+	size_t size = dtype_size(to.type);
+
+	(void)dev;
+	for (int r = 0; r < rows; r++)
+		memcpy((char *)view_from(to, (size_t)r).data + (size_t)to_column * size,
+		       (char *)view_from(from, (size_t)r).data + (size_t)from_column * size,
+		       (size_t)columns * size);
+}
+
 const struct device_ops device_cpu = {
 	.name = "cpu",
 	.open = cpu_open,
@@ -190,6 +202,7 @@ const struct device_ops device_cpu = {
 	.matrix_size = layout_size,
 	.matrix_write = cpu_matrix_write,
 	.matrix_read = cpu_matrix_read,
+	.copy = cpu_copy,
 	.forward = cpu_forward,
 	.backward_input = cpu_backward_input,
 	.backward_weight = cpu_backward_weight,

@@ -1,0 +1,61 @@
+/*
+ * records.h - what a rank has done and when, in memory that is there before the run. When
+ * it is full, the oldest records are overwritten.
+ */
+#ifndef KOLM_BASE_RECORDS_H
+#define KOLM_BASE_RECORDS_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+/* One list gives the enum and the names. */
+#define RECORD_KINDS(X)           \
+	X(FORWARD, "forward")     \
+	X(BACKWARD, "backward")   \
+	X(INPUT, "input")         \
+	X(WEIGHT, "weight")       \
+	X(UPDATE, "optimizer")    \
+	X(PAUSE, "pause")         \
+	X(WAIT, "wait")           \
+	X(SEND, "send")           \
+	X(RECEIVE, "receive")     \
+	X(COLLECTIVE, "collective") \
+	X(STEP, "step")
+#define X(id, name) RECORD_##id,
+enum record_kind { RECORD_KINDS(X) RECORD_KIND_COUNT };
+#undef X
+const char *record_kind_name(enum record_kind kind);
+
+/* Whole numbers of floats: it travels so. Times in ns of the rank's own clock. */
+struct record {
+	int64_t begin, end;
+	int64_t ready; /* of waits and transfers: when the last partner had come; 0: unknown */
+	int64_t bytes;
+	uint64_t sequence; /* of a message: in its channel, the same at both ends */
+	int32_t step;
+	int16_t kind; /* enum record_kind */
+	int16_t of;   /* of a wait: SEND, RECEIVE or COLLECTIVE */
+	int16_t op;   /* of a collective: enum comm_op; of a message: its channel */
+	int16_t peer; /* number in the world; of a collective: its first member */
+	int16_t size; /* of a collective: its members */
+	int16_t chunk, micro_batch;
+	int16_t unused[3];
+};
+
+struct records {
+	struct record *all; /* (capacity), a ring */
+	int64_t capacity, count;
+	int step; /* the one under way: goes into every record */
+};
+
+enum status records_init(struct records *r, int64_t capacity, struct error *err);
+void records_release(struct records *r);
+
+/* Without memory (capacity 0, or r is NULL) nothing is kept. */
+void records_add(struct records *r, const struct record *what);
+/* Those that are still there, oldest first: how many, and the i-th of them. */
+int64_t records_kept(const struct records *r);
+const struct record *records_at(const struct records *r, int64_t i);
+
+#endif
