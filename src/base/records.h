@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 /* One list gives the enum and the names. */
-#define RECORD_KINDS(X)           \
-	X(FORWARD, "forward")     \
-	X(BACKWARD, "backward")   \
-	X(INPUT, "input")         \
-	X(WEIGHT, "weight")       \
-	X(UPDATE, "optimizer")    \
-	X(PAUSE, "pause")         \
-	X(WAIT, "wait")           \
-	X(SEND, "send")           \
-	X(RECEIVE, "receive")     \
+#define RECORD_KINDS(X)             \
+	X(FORWARD, "forward")       \
+	X(BACKWARD, "backward")     \
+	X(INPUT, "input")           \
+	X(WEIGHT, "weight")         \
+	X(UPDATE, "optimizer")      \
+	X(PAUSE, "pause")           \
+	X(WAIT, "wait")             \
+	X(SEND, "send")             \
+	X(RECEIVE, "receive")       \
 	X(COLLECTIVE, "collective") \
 	X(STEP, "step")
 #define X(id, name) RECORD_##id,

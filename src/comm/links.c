@@ -34,8 +34,7 @@ int64_t links_carry_round(struct comm_request *r)
 
 	/* Every link carries all of it, in small pieces, one behind the other. */
 	if (r->op == COMM_BROADCAST)
-		ns = links_message_ns(c->links, bytes) +
-		     (c->size - 2) * c->links->latency_ns;
+		ns = links_message_ns(c->links, bytes) + (c->size - 2) * c->links->latency_ns;
 	for (int i = 0; i < c->size; i++)
 		slowest = fmax(slowest, links_factor(c->links, c->members[i],
 						     c->members[(i + 1) % c->size]));

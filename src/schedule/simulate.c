@@ -7,19 +7,32 @@
 struct simulation {
 	const struct schedule *schedule;
 	const struct costs *costs;
-	size_t *first; /* (stages) where each stage's part of began is */
-	double *began; /* (all actions) when each action began */
+	size_t *first;	/* (stages) where each stage's part of the next two is */
+	double *began;	/* (all actions) when each action began */
+	double *ended;	/* (all actions) and ended; a message: when it arrived */
+	double *linked; /* (stages, stages) until when a link is taken */
 };
 
-static double cost_of(const struct simulation *sim, enum action_kind kind)
+static double cost_of(const struct simulation *sim, int stage, const struct action *a)
 {
 	const struct costs *c = sim->costs;
-	double cost[] = {[ACTION_F] = c->f,
-			 [ACTION_B] = c->b,
-			 [ACTION_I] = c->b - c->w,
-			 [ACTION_W] = c->w};
+	int chunks = sim->schedule->chunks;
+	struct part_cost part = {c->f / chunks, c->b / chunks, c->w / chunks};
 
-	return kind <= ACTION_W ? cost[kind] / sim->schedule->chunks : 0;
+	if (c->parts)
+		part = c->parts[stage * chunks + a->chunk];
+	switch (a->kind) {
+	case ACTION_F:
+		return part.f;
+	case ACTION_B:
+		return part.b;
+	case ACTION_I:
+		return part.b - part.w;
+	case ACTION_W:
+		return part.w;
+	default:
+		return 0;
+	}
 }
 
 static double *began_at(const struct simulation *sim, int stage, int index)
@@ -27,25 +40,48 @@ static double *began_at(const struct simulation *sim, int stage, int index)
 	return &sim->began[sim->first[stage] + (size_t)index];
 }
 
-static double end_of(const struct simulation *sim, int stage, int index)
+static double *ended_at(const struct simulation *sim, int stage, int index)
 {
-	return *began_at(sim, stage, index) +
-	       cost_of(sim, sim->schedule->orders[stage].actions[index].kind);
+	return &sim->ended[sim->first[stage] + (size_t)index];
+}
+
+/* When a stage is free for what follows an action. */
+static double free_after(const struct simulation *sim, int stage, int index)
+{
+	enum action_kind kind = sim->schedule->orders[stage].actions[index].kind;
+	bool sent = kind == ACTION_SEND_F || kind == ACTION_SEND_B;
+
+	if (sent && !sim->costs->stop_and_wait)
+		return *began_at(sim, stage, index);
+	return *ended_at(sim, stage, index);
+}
+
+/* A message that is sent now arrives then. */
+static double carry(struct simulation *sim, int stage, struct action a, double now)
+{
+	int chunk, to = schedule_peer(sim->schedule, stage, a, &chunk);
+	double *taken = &sim->linked[stage * sim->schedule->stages + to];
+
+	*taken = (*taken > now ? *taken : now) + sim->costs->transfer;
+	return *taken + sim->costs->latency;
 }
 
 static void run(void *arg, int stage, int index, int sent)
 {
 	struct simulation *sim = arg;
 	struct action a = sim->schedule->orders[stage].actions[index];
-	double begin = index ? end_of(sim, stage, index - 1) : 0;
+	double begin = index ? free_after(sim, stage, index - 1) : 0;
 
 	if (sent >= 0) {
 		int chunk, sender = schedule_peer(sim->schedule, stage, a, &chunk);
-		double arrival = end_of(sim, sender, sent) + sim->costs->latency;
+		double arrival = *ended_at(sim, sender, sent);
 
 		begin = arrival > begin ? arrival : begin;
 	}
 	*began_at(sim, stage, index) = begin;
+	*ended_at(sim, stage, index) = a.kind == ACTION_SEND_F || a.kind == ACTION_SEND_B
+					       ? carry(sim, stage, a, begin)
+					       : begin + cost_of(sim, stage, &a);
 }
 
 static enum status allocate(struct simulation *sim, struct timeline *t, struct error *err)
@@ -60,9 +96,11 @@ static enum status allocate(struct simulation *sim, struct timeline *t, struct e
 	}
 	/* One more: an empty array is none at all to some allocators. */
 	sim->began = calloc(total + 1, sizeof(*sim->began));
+	sim->ended = calloc(total + 1, sizeof(*sim->ended));
+	sim->linked = calloc((size_t)s->stages * (size_t)s->stages, sizeof(*sim->linked));
 	t->spans = calloc(total + 1, sizeof(*t->spans));
 	t->totals = calloc((size_t)s->stages, sizeof(*t->totals));
-	if (sim->first && sim->began && t->spans && t->totals)
+	if (sim->first && sim->began && sim->ended && sim->linked && t->spans && t->totals)
 		return OK;
 	return FAIL(err, ERR_MEMORY, "no memory to simulate a schedule of %d stages",
 		    s->stages);
@@ -84,7 +122,7 @@ static void add_stage(const struct simulation *sim, int stage, struct timeline *
 
 	for (int i = 0; i < o->count; i++) {
 		struct span span = {stage, o->actions[i], *began_at(sim, stage, i),
-				    end_of(sim, stage, i)};
+				    *ended_at(sim, stage, i)};
 
 		if (span.action.kind > ACTION_W)
 			continue;
@@ -132,6 +170,8 @@ out:
 	walk_release(&walk);
 	free(sim.first);
 	free(sim.began);
+	free(sim.ended);
+	free(sim.linked);
 	if (st != OK)
 		timeline_release(t);
 	return st;

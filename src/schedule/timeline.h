@@ -8,12 +8,21 @@
 #include "schedule/schedule.h"
 
 /*
- * In ms per stage and micro-batch; a chunk takes its share. b is the whole backward, w its
- * weight part: I takes b - w. A message arrives latency after the action that made it has
- * ended, and costs its sender and receiver nothing.
+ * In ms per stage and micro-batch; a chunk takes its share, unless parts says what each
+ * takes. b is the whole backward, w its weight part: I takes b - w. A message takes the
+ * link from its sender to its receiver for transfer, after the messages before it, and
+ * arrives latency later; it costs its sender and receiver nothing, unless they stop and
+ * wait for it.
  */
+struct part_cost {
+	double f, b, w;
+};
+
 struct costs {
 	double f, b, w, latency;
+	double transfer;
+	bool stop_and_wait;
+	const struct part_cost *parts; /* (stages, chunks), or NULL */
 };
 
 struct span {

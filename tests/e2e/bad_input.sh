@@ -30,7 +30,7 @@ refused "unexpected argument 'now'" now
 expect_error 2 "unknown command 'trian'; did you mean 'kolm train'" "$KOLM" trian
 expect_error 2 "choose one of peak, gemm, kernels, comm" "$KOLM" bench
 expect_error 2 "unknown benchmark 'fast'" "$KOLM" bench fast
-expect_error 1 "out of device memory: rank 0 needs .* --device-memory is 1.0 MiB: params" "$KOLM" train --device-memory 1MiB
+expect_error 1 "out of device memory: rank 0 needs .* of 1.0 MiB: params" "$KOLM" train --device-memory 1MiB
 expect_error 2 "KOLM_CPU=mmx" env KOLM_CPU=mmx "$KOLM" train --dim 4
 
 if [ "$(id -u)" != 0 ]; then

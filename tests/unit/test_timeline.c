@@ -31,9 +31,15 @@ static void expect_bubble(enum schedule_kind kind, int p, int m, int v, struct c
 			 schedule_name(kind), p, m, v, c.f, c.b, c.w, ms, want);
 }
 
+#define COSTS(F, B, W, L)                                    \
+	{                                                    \
+		.f = (F), .b = (B), .w = (W), .latency = (L) \
+	}
+
 static const struct costs free_messages[] = {
-	{1, 2, 1, 0},	   {1, 1, 0.5, 0}, {2, 3, 1, 0}, {18.522, 27.423, 9.337, 0},
-	{3, 2.5, 0.25, 0},
+	COSTS(1, 2, 1, 0),	COSTS(1, 1, 0.5, 0),
+	COSTS(2, 3, 1, 0),	COSTS(18.522, 27.423, 9.337, 0),
+	COSTS(3, 2.5, 0.25, 0),
 };
 
 static void bubbles_without_latency_have_their_closed_form(void **state)
@@ -58,7 +64,8 @@ static void bubbles_without_latency_have_their_closed_form(void **state)
    it does, w takes the place of f: (p-1)(max(f,w)+b-2w), from m = p on. */
 static void zb_h1_hides_weight_gradients(void **state)
 {
-	static const struct costs long_w[] = {{1, 3, 2, 0}, {0.5, 2, 1, 0}, {1, 2, 1.5, 0}};
+	static const struct costs long_w[] = {COSTS(1, 3, 2, 0), COSTS(0.5, 2, 1, 0),
+					      COSTS(1, 2, 1.5, 0)};
 	(void)state;
 
 	for (int p = 1; p <= P_MAX; p++)
@@ -101,10 +108,81 @@ static void the_published_profile_gives_the_published_bubbles(void **state)
 	}
 }
 
+/* Costs of every part that are what uniform costs say give the same timeline. */
+static void parts_of_equal_cost_change_nothing(void **state)
+{
+	static const struct costs uniform = COSTS(2, 5, 2, 0.25);
+	struct part_cost parts[P_MAX * V_MAX];
+	(void)state;
+
+	for (int p = 1; p <= P_MAX; p++)
+		for (int kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
+			int v = kind == SCHEDULE_INTERLEAVED && p > 1 ? 2 : 1;
+			struct costs c = uniform;
+			struct timeline a, b;
+			struct schedule s;
+
+			if (kind == SCHEDULE_INTERLEAVED && p == 1)
+				continue;
+			for (int i = 0; i < p * v; i++)
+				parts[i] = (struct part_cost){c.f / v, c.b / v, c.w / v};
+			make(&s, (enum schedule_kind)kind, p, 2 * p, v);
+			assert_int_equal(timeline_simulate(&a, &s, &uniform, &err), OK);
+			c.parts = parts;
+			assert_int_equal(timeline_simulate(&b, &s, &c, &err), OK);
+			assert_true(fabs(a.makespan_ms - b.makespan_ms) < 1e-9);
+			parts[p - 1].b += 1; /* and a slower one does */
+			timeline_release(&b);
+			assert_int_equal(timeline_simulate(&b, &s, &c, &err), OK);
+			assert_true(b.makespan_ms > a.makespan_ms);
+			timeline_release(&a);
+			timeline_release(&b);
+			schedule_release(&s);
+		}
+}
+
+/* Stop and wait: nothing overlaps, all that takes time adds up. */
+static void stop_and_wait_hides_nothing(void **state)
+{
+	struct costs c = {.f = 1, .b = 2, .w = 1, .latency = 0.5, .transfer = 0.25};
+	(void)state;
+
+	c.stop_and_wait = true;
+	for (int p = 1; p <= P_MAX; p++)
+		for (int m = 1; m <= 4; m++) {
+			struct timeline t;
+			struct schedule s;
+			double want =
+				m * (p * (c.f + c.b) + 2 * (p - 1) * (c.transfer + c.latency));
+
+			make(&s, SCHEDULE_NAIVE, p, m, 1);
+			assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+			assert_true(fabs(t.makespan_ms - want) < 1e-9);
+			timeline_release(&t);
+			schedule_release(&s);
+		}
+}
+
+/* Messages that take longer than computing queue up on the link. */
+static void links_carry_one_message_at_a_time(void **state)
+{
+	struct costs c = {.f = 1, .b = 1, .w = 0.5, .transfer = 10};
+	struct timeline t;
+	struct schedule s;
+	(void)state;
+
+	make(&s, SCHEDULE_GPIPE, 2, 4, 1);
+	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+	/* 1 + 4 messages there, the last forward and the first backward, 4 back, 1 */
+	assert_true(fabs(t.makespan_ms - (1 + 40 + 1 + 1 + 40 + 1)) < 1e-9);
+	timeline_release(&t);
+	schedule_release(&s);
+}
+
 /* Spans of a stage follow each other, and no forward begins before its input is there. */
 static void check_causes(struct schedule *s, void *arg)
 {
-	struct costs c = {1, 2, 0.75, 0.125};
+	struct costs c = COSTS(1, 2, 0.75, 0.125);
 	double arrived[P_MAX * V_MAX][M_MAX];
 	struct timeline t;
 
@@ -140,7 +218,7 @@ static void drawings_show_every_stage(void **state)
 	struct schedule s;
 	struct timeline t;
 	struct text text;
-	struct costs c = {1, 2, 1, 0};
+	struct costs c = COSTS(1, 2, 1, 0);
 	(void)state;
 
 	make(&s, SCHEDULE_ZB_H1, 2, 2, 1);
@@ -164,6 +242,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bubbles_without_latency_have_their_closed_form),
 		cmocka_unit_test(zb_h1_hides_weight_gradients),
+		cmocka_unit_test(parts_of_equal_cost_change_nothing),
+		cmocka_unit_test(stop_and_wait_hides_nothing),
+		cmocka_unit_test(links_carry_one_message_at_a_time),
 		cmocka_unit_test(the_published_profile_gives_the_published_bubbles),
 		cmocka_unit_test(simulated_operations_wait_for_their_input),
 		cmocka_unit_test(drawings_show_every_stage),
