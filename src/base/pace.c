@@ -34,8 +34,7 @@ void pace_reach(struct pace *p, int64_t at)
 	sleep_until(at);
 }
 
-void pace_catch_up(struct pace *p)
+void pace_make_virtual(struct pace *p)
 {
-	if (p && p->is_virtual && p->now < clock_ns())
-		p->now = clock_ns();
+	*p = (struct pace){.is_virtual = true, .now = clock_ns()};
 }

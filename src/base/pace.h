@@ -3,7 +3,8 @@
  *
  * Virtual time goes on only by what is said to take time. The rank sleeps until the
  * machine's clock has come as far; when it is woken late it does not lose what it had
- * slept too long: the next deadline counts from the last one, not from the awakening.
+ * slept too long: the next deadline counts from the last one, not from the awakening. So
+ * what is measured in virtual time does not depend on how busy the machine is.
  */
 #ifndef KOLM_BASE_PACE_H
 #define KOLM_BASE_PACE_H
@@ -27,7 +28,7 @@ static inline int64_t pace_now(const struct pace *p)
 void pace_spend(struct pace *p, int64_t ns);
 /* Virtual time is at least this; nothing happens in real time. */
 void pace_reach(struct pace *p, int64_t at);
-/* What was done in between took the machine's time: virtual time is at least that. */
-void pace_catch_up(struct pace *p);
+/* From now on it is virtual, beginning with the machine's time. */
+void pace_make_virtual(struct pace *p);
 
 #endif

@@ -123,6 +123,38 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 	return OK;
 }
 
+/* Where the time went, who made others wait, and what was expected. */
+static void print_breakdown(const struct run_summary *s)
+{
+	const struct breakdowns *b = s->breakdowns;
+	const struct breakdown *m = &b->mean;
+	double median = metrics_step_ms(s->metrics).median, step = m->step > 0 ? m->step : 1;
+	char place[64];
+
+	log_info("of a step: compute %.1f %%, exposed communication %.1f %%, bubble %.1f %%, "
+		 "imbalance %.1f %%, other %.1f %%",
+		 m->compute / step * 100, m->comm / step * 100, m->bubble / step * 100,
+		 m->imbalance / step * 100, m->other / step * 100);
+	if (b->straggler >= 0) {
+		grid_describe(s->grid, b->straggler, place, sizeof(place));
+		log_info("the others wait for rank %d (%s): it takes %.3f ms longer than the "
+			 "middle rank",
+			 b->straggler, place, b->excess_ms);
+	}
+	for (int i = 0; i < b->n && b->n > 1; i++) {
+		const struct breakdown *r = &b->ranks[i];
+
+		log_verbose("  rank %-3d busy %5.1f %%: compute %.3f, exposed communication "
+			    "%.3f, bubble %.3f, imbalance %.3f, other %.3f ms",
+			    i, r->compute / step * 100, r->compute, r->comm, r->bubble,
+			    r->imbalance, r->other);
+	}
+	if (isfinite(s->predicted_ms))
+		log_info("predicted step %.3f ms%s: measured %+.1f %%", s->predicted_ms,
+			 *s->config->inject ? " without what was injected" : "",
+			 (median / s->predicted_ms - 1) * 100);
+}
+
 void training_print_closing(const struct run_summary *s)
 {
 	struct statistics ms = metrics_step_ms(s->metrics);
@@ -133,6 +165,7 @@ void training_print_closing(const struct run_summary *s)
 	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f samples/s, "
 		 "%.1f GFLOP/s",
 		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
+	print_breakdown(s);
 	if (s->metrics->skipped)
 		log_info("%d of %d steps skipped: their gradients were not finite",
 			 s->metrics->skipped, n);

@@ -150,6 +150,8 @@ static enum status open_engine(struct training *t, struct error *err)
 	TRY(engine_create(&t->engine, t->dev, &engine, err));
 	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->summaries),
 		       (void **)&t->summaries, err));
+	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->all_times),
+		       (void **)&t->all_times, err));
 out:
 	return st;
 }
@@ -263,6 +265,7 @@ static enum status close_run(struct training *t, const struct evaluation *evalua
 			     struct error *err)
 {
 	enum status st;
+	struct breakdowns breakdowns;
 	struct run_summary summary = {
 		.config = &t->config,
 		.rank = t->rank,
@@ -272,15 +275,21 @@ static enum status close_run(struct training *t, const struct evaluation *evalua
 		.dev = t->dev,
 		.engine = t->engine,
 		.evaluation = evaluation,
+		.breakdowns = &breakdowns,
+		.predicted_ms = t->predicted.step_ms,
+		.predicted_bubble = t->predicted.bubble,
 		.interrupted = t->stopped != 0,
 	};
 
 	rank_at(t->rank, "the end");
+	TRY(breakdowns_init(&breakdowns, t->all_times, t->rank->ranks, &t->schedule, t->grid.pp,
+			    err));
 	TRY(run_write_summary(&t->run, &summary, err));
 	training_print_closing(&summary);
 	if (t->stopped)
 		st = stopped_by(t->stopped, t, err);
 out:
+	breakdowns_release(&breakdowns);
 	return st;
 }
 
@@ -292,6 +301,10 @@ static enum status finish(struct training *t, struct error *err)
 	bool evaluated = t->data.held_out && !t->stopped && !device_is_virtual(t->dev);
 
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine);
+	t->all_times[t->rank->number] = t->times;
+	TRY(comm_run(t->rank->world, COMM_GATHER, t->all_times,
+		     sizeof(*t->all_times) / sizeof(float) * (size_t)t->rank->ranks, DTYPE_F32,
+		     0, err));
 	TRY(comm_run(t->rank->world, COMM_GATHER, t->summaries, n, DTYPE_F32, 0, err));
 	if (t->dump.folder && !t->stopped)
 		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
@@ -409,6 +422,8 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(open_engine(t, err));
 	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
 	TRY(open_run(t, err));
+	rank_at(rank, "predicting the step");
+	TRY(engine_predict(t->engine, &t->predicted, err));
 	for (int step = 0; step < c->steps && !t->stopped; step++)
 		TRY(train_step(t, step, err));
 	TRY(finish(t, err));

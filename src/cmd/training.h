@@ -6,6 +6,7 @@
 #include "data/data.h"
 #include "engine/dump.h"
 #include "engine/engine.h"
+#include "engine/predict.h"
 #include "trace/metrics.h"
 #include "trace/run.h"
 
@@ -26,9 +27,11 @@ struct training {
 	struct device *dev;
 	struct engine *engine;
 	struct metrics metrics;
-	struct records records;		/* what it did when, of the last steps */
-	struct engine_times times;	/* of the steps that count */
+	struct records records;	   /* what it did when, of the last steps */
+	struct engine_times times; /* of the steps that count */
+	struct prediction_of_step predicted;
 	struct rank_summary *summaries; /* (ranks) */
+	struct engine_times *all_times; /* (ranks) */
 	int stopped;			/* the signal that has ended the run, or 0 */
 	/* of rank 0 */
 	struct run run;

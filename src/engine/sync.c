@@ -2,6 +2,7 @@
 #include "engine/sync.h"
 #include "base/util.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
@@ -11,6 +12,8 @@ const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
 static void cut(struct sync *s, size_t bucket_bytes)
 {
 	const struct model *m = s->model;
+	/* The first is small, so that something is under way early. */
+	size_t first_bytes = bucket_bytes < 1 << 20 ? bucket_bytes : 1 << 20;
 	size_t end = m->size;
 
 	for (int c = m->n_chunks - 1; c >= 0; c--) {
@@ -19,7 +22,9 @@ static void cut(struct sync *s, size_t bucket_bytes)
 		for (int i = chunk->first + chunk->count - 1; i >= chunk->first; i--) {
 			size_t begin = m->layers[i].weight;
 
-			if ((end - begin) * sizeof(float) < bucket_bytes && i > chunk->first)
+			size_t enough = s->n_buckets ? bucket_bytes : first_bytes;
+
+			if ((end - begin) * sizeof(float) < enough && i > chunk->first)
 				continue;
 			s->buckets[s->n_buckets++] =
 				(struct bucket){.begin = begin, .end = end, .first_layer = i};
@@ -125,6 +130,29 @@ enum status sync_finish(struct sync *s, struct error *err)
 		TRY(comm_wait(&s->buckets[i].request, err));
 out:
 	return st;
+}
+
+void sync_note_time(struct sync *s, int bucket, double ms)
+{
+	s->buckets[bucket].ms = ms;
+}
+
+double sync_tail(const struct sync *s, double backward_ms, bool works)
+{
+	const struct model *m = s->model;
+	double end = -INFINITY, alone = 0;
+
+	for (int i = 0; i < s->n_buckets && s->replicas; i++) {
+		const struct bucket *b = &s->buckets[i];
+		/* Layers that are still to come when this one is complete. */
+		double complete = -backward_ms * b->first_layer / m->chunks[0].count;
+
+		end = fmax(end, complete) + b->ms;
+		alone += b->ms;
+	}
+	if (works || !s->overlap)
+		return alone;
+	return fmax(0, end);
 }
 
 /* Squares of what other slices of the layers have too, in a range; 0 on the first. */

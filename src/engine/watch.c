@@ -63,7 +63,6 @@ void watch_begin_step(struct engine *e)
 {
 	struct comm_times t = comm_times_of(e);
 
-	pace_catch_up(e->pace);
 	/* What was counted before is taken off at the end. */
 	e->times = (struct engine_times){
 		.steps = 1, .step = -pace_now(e->pace), .comm = -t.busy, .lost = -t.lost};

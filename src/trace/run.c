@@ -200,6 +200,29 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	put_transfers(j, s);
 }
 
+/* They add up to the step time that is shown; ranks differ from it by microseconds. */
+static void put_breakdown(struct json *j, const char *name, const struct breakdown *b,
+			  double step)
+{
+	json_begin_object(j, name);
+	json_put_double(j, "compute", b->compute);
+	json_put_double(j, "comm_exposed", b->comm);
+	json_put_double(j, "bubble", b->bubble);
+	json_put_double(j, "imbalance", b->imbalance);
+	json_put_double(j, "other", b->other + step - b->step);
+	json_end_object(j);
+}
+
+static void put_straggler(struct json *j, const struct breakdowns *b)
+{
+	if (b->straggler < 0)
+		return;
+	json_begin_object(j, "straggler");
+	json_put_int(j, "rank", b->straggler);
+	json_put_double(j, "excess_ms", b->excess_ms);
+	json_end_object(j);
+}
+
 static void put_steps(struct json *j, const struct run_summary *s)
 {
 	struct statistics ms = metrics_step_ms(s->metrics);
@@ -223,6 +246,11 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "first_loss", n ? s->metrics->losses[0] : NAN);
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
 	json_put_int(j, "skipped_steps", s->metrics->skipped);
+	json_put_double(j, "predicted_ms", s->predicted_ms);
+	json_put_double(j, "predicted_bubble", s->predicted_bubble);
+	json_put_double(j, "bubble", s->breakdowns->bubble);
+	put_breakdown(j, "breakdown_ms", &s->breakdowns->mean, ms.mean);
+	put_straggler(j, s->breakdowns);
 }
 
 static void put_evaluation(struct json *j, const struct evaluation *e)
@@ -251,6 +279,7 @@ void rank_summary_fill(struct rank_summary *s, const struct engine *e)
 static void put_rank(struct json *j, const struct run_summary *s, int rank)
 {
 	const struct rank_summary *own = &s->ranks[rank];
+	const struct breakdown *b = &s->breakdowns->ranks[rank];
 	struct coords c = grid_coords(s->grid, rank);
 
 	json_begin_object(j, NULL);
@@ -258,6 +287,8 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "dp", c.dp);
 	json_put_int(j, "pp", c.pp);
 	json_put_int(j, "mp", c.mp);
+	json_put_double(j, "utilization", b->step > 0 ? b->compute / b->step : 0);
+	put_breakdown(j, "breakdown_ms", b, b->step);
 	json_put_int(j, "peak_bytes", own->peak_bytes);
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
 		char name[32];

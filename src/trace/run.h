@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "engine/engine.h"
 #include "grid/grid.h"
+#include "trace/breakdown.h"
 #include "trace/metrics.h"
 
 struct run {
@@ -49,7 +50,9 @@ struct run_summary {
 	const struct metrics *metrics;
 	const struct device *dev;
 	const struct engine *engine;
-	const struct evaluation *evaluation; /* NULL: none was made */
+	const struct evaluation *evaluation;   /* NULL: none was made */
+	const struct breakdowns *breakdowns;   /* of the steps that count */
+	double predicted_ms, predicted_bubble; /* of a step; NAN: nothing was */
 	bool interrupted;
 };
 

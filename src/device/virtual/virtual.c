@@ -163,8 +163,7 @@ static enum status virtual_open(struct device *dev, const char *spec,
 	if (words)
 		TRY(parse(m, words + 1, o->rank, err));
 	m->pace = o->pace ? o->pace : &m->own;
-	m->pace->is_virtual = true;
-	pace_catch_up(m->pace);
+	pace_make_virtual(m->pace);
 	if (m->memory && (!dev->account.limit || m->memory < dev->account.limit))
 		dev->account.limit = m->memory;
 	dev->links = &m->links;
