@@ -7,6 +7,7 @@
  */
 #include "model/model.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool is_last(const struct model *m, const struct layer *l)
@@ -70,6 +71,7 @@ static void copy_columns(struct view to, int to_column, struct view from, int fr
 {
 	size_t size = dtype_size(to.type);
 
+	assert(to.data && from.data);
 	for (int r = 0; r < rows; r++)
 		memcpy((char *)view_from(to, (size_t)r).data + (size_t)to_column * size,
 		       (char *)view_from(from, (size_t)r).data + (size_t)from_column * size,
@@ -86,13 +88,13 @@ static enum status gather_output(struct model *m, const struct layer *l, struct 
 	enum status st;
 
 	slices.stride = (size_t)l->out;
-	copy_columns(view_from(slices, (size_t)(m->shard * rows)), 0, y, 0, rows, l->out);
+	copy_columns(view_from(slices, (size_t)m->shard * (size_t)rows), 0, y, 0, rows, l->out);
 	TRY(comm_run(m->sums, COMM_ALLGATHER, slices.data, block * (size_t)m->mp, y.type, 0,
 		     err));
 	m->bytes += (int64_t)(block * (size_t)m->mp * dtype_size(y.type));
 	for (int part = 0; part < m->mp; part++)
-		copy_columns(s->full, part * l->out, view_from(slices, (size_t)(part * rows)),
-			     0, rows, l->out);
+		copy_columns(s->full, part * l->out,
+			     view_from(slices, (size_t)part * (size_t)rows), 0, rows, l->out);
 out:
 	return st;
 }
