@@ -220,10 +220,9 @@ bool comm_test(struct comm_request *r)
 
 void comm_poke(struct comm *world)
 {
-	if (!world->first)
-		return;
 	lock(world);
-	comm_progress(world);
+	if (world->first)
+		comm_progress(world);
 	unlock(world);
 }
 
