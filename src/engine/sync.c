@@ -11,7 +11,7 @@ const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
 static void cut(struct sync *s, size_t bucket_bytes)
 {
 	const struct model *m = s->model;
-	size_t end = m->size;
+	size_t end = m->size, size = dtype_size(m->grad_type);
 
 	for (int c = m->n_chunks - 1; c >= 0; c--) {
 		const struct chunk *chunk = &m->chunks[c];
@@ -19,7 +19,7 @@ static void cut(struct sync *s, size_t bucket_bytes)
 		for (int i = chunk->first + chunk->count - 1; i >= chunk->first; i--) {
 			size_t begin = m->layers[i].weight;
 
-			if ((end - begin) * sizeof(float) < bucket_bytes && i > chunk->first)
+			if ((end - begin) * size < bucket_bytes && i > chunk->first)
 				continue;
 			s->buckets[s->n_buckets++] =
 				(struct bucket){.begin = begin, .end = end, .first_layer = i};
