@@ -65,9 +65,10 @@ static int targets_of(const struct across *a, const struct host_group *g,
 	return n;
 }
 
+/* A barrier has no buffers. */
 static char *element(const struct comm_request *r, void *buffer, size_t i)
 {
-	return (char *)buffer + i * dtype_size(r->dtype);
+	return buffer ? (char *)buffer + i * dtype_size(r->dtype) : NULL;
 }
 
 static int bytes_of(const struct comm_request *r, const struct lane *l)
