@@ -8,18 +8,16 @@ enum { LAYERS = 12, CHUNKS = 3 };
 /* Layers of random sizes in chunks of equal counts, as far as buckets look at them. */
 static struct model random_model(struct random *r, struct layer *layers, struct chunk *chunks)
 {
-	struct model m = {.layers = layers,
-			  .n_layers = LAYERS,
-			  .chunks = chunks,
-			  .n_chunks = CHUNKS};
+	struct model m = {
+		.layers = layers, .n_layers = LAYERS, .chunks = chunks, .n_chunks = CHUNKS};
 
 	for (int i = 0; i < LAYERS; i++) {
 		layers[i] = (struct layer){.number = i, .weight = m.size};
 		m.size += (size_t)random_int(r, 1, 2000);
 	}
 	for (int c = 0; c < CHUNKS; c++)
-		chunks[c] = (struct chunk){.first = c * LAYERS / CHUNKS,
-					   .count = LAYERS / CHUNKS};
+		chunks[c] =
+			(struct chunk){.first = c * LAYERS / CHUNKS, .count = LAYERS / CHUNKS};
 	return m;
 }
 
