@@ -8,6 +8,7 @@
 #ifndef KOLM_BASE_ERROR_H
 #define KOLM_BASE_ERROR_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 enum status {
@@ -45,8 +46,15 @@ enum status error_of_signal(int number, const char **name);
 /* The process exit code that stands for this status. */
 int error_exit_code(enum status code);
 
-#define FAIL(err, code, ...) error_set((err), (code), __VA_ARGS__)
-#define HINT(err, ...)	     error_hint((err), __VA_ARGS__)
+/* A failure is never OK: who gets OK may use what was made for it. */
+static inline enum status error_not_ok(enum status code)
+{
+	assert(code != OK);
+	return code;
+}
+
+#define FAIL(err, code, ...) error_not_ok(error_set((err), (code), __VA_ARGS__))
+#define HINT(err, ...)	     error_not_ok(error_hint((err), __VA_ARGS__))
 #define TRY(call)                        \
 	do {                             \
 		if ((st = (call)) != OK) \

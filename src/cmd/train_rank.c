@@ -352,17 +352,20 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
 static uint64_t hash_of(const struct training *t)
 {
 	const struct data *d = &t->data;
-	int64_t sizes[] = {d->in, d->out, d->train, d->held_out, d->labelled};
 	uint64_t h = 0xcbf29ce484222325;
 	struct json j;
 
 	json_init(&j, false);
 	json_begin_object(&j, NULL);
 	options_write_json(&t->config.values, &j);
+	json_put_int(&j, "in", d->in);
+	json_put_int(&j, "out", d->out);
+	json_put_int(&j, "train", d->train);
+	json_put_int(&j, "held_out", d->held_out);
+	json_put_bool(&j, "labelled", d->labelled);
 	json_end_object(&j);
 	h = hash(h, j.text.data, strlen(j.text.data));
 	json_release(&j);
-	h = hash(h, sizes, sizeof(sizes));
 	if (d->kind != DATA_TABLE)
 		return h;
 	h = hash(h, d->table.values,

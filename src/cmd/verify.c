@@ -288,12 +288,14 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	struct launcher by;
 	char folders[2][PATH_MAX] = {"", ""}, grid[64];
 	struct resolved resolved = {0};
-	const char *tmp = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+	const char *tmp = getenv("TMPDIR");
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
 	int n = 0;
 
 	if (!rest)
 		return FAIL(err, ERR_MEMORY, "no memory to start");
+	if (!tmp || !*tmp)
+		tmp = "/tmp";
 	options_init(&own, &verify_table, &v);
 	TRY(options_split(&own, argc, argv, rest, &n, err));
 	if (own.help) {

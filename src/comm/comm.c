@@ -278,10 +278,9 @@ bool comm_test(struct comm_request *r)
 
 void comm_poke(struct comm *world)
 {
-	if (!world->first)
-		return;
 	lock(world);
-	progress_and_count(world);
+	if (world->first)
+		progress_and_count(world);
 	unlock(world);
 }
 

@@ -190,6 +190,7 @@ void reduce_sum(const void *const *sources, int n_sources, void *const *targets,
 	for (size_t at = begin; at < end; at += BLOCK) {
 		size_t stop = end - at < BLOCK ? end : at + BLOCK;
 
+		assert(at < stop && n_sources > 0); /* so the sum is filled */
 		reduce_add(sum, true, sources, n_sources, at, stop, dtype);
 		reduce_store(sum, targets, n_targets, at, stop, dtype);
 	}

@@ -200,7 +200,7 @@ static void make_rows(void *arg, int part, int parts)
 	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++) {
 		float *x = job->b->x.data + (size_t)r * job->b->x.stride;
 		float *y = job->b->target.data + (size_t)r * job->b->target.stride;
-		uint64_t row = (uint64_t)(job->first + r);
+		uint64_t row = (uint64_t)job->first + (uint64_t)r;
 
 		rng_normal(d->seed, stream_id(STREAM_INPUT, (uint64_t)job->step), row * n, n,
 			   x);

@@ -160,6 +160,7 @@ static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const s
 	int flows = (split ? most_alive(o, k, true) : 1) + !c->ends;
 	struct view *at;
 
+	assert(alive > 0 && flows > 0 && n > 0); /* every chunk has layers and work */
 	if (!pool_init(&cb->inputs, c->begins ? 0 : alive + 1, micro_batches) ||
 	    !pool_init(&cb->slots, alive, micro_batches) ||
 	    !pool_init(&cb->flows, flows, micro_batches))

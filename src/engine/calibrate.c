@@ -155,14 +155,16 @@ out:
 /* On arrays of its own: the real ones must not change. */
 static enum status time_update(struct engine *e, double *ms, struct error *err)
 {
-	size_t size = sync_state_size(&e->sync), n = size < UPDATE_SAMPLE ? size : UPDATE_SAMPLE;
+	size_t size = sync_state_size(&e->sync),
+	       n = size < UPDATE_SAMPLE ? size : UPDATE_SAMPLE;
 	struct update u = e->optim.update;
 	float *arrays = NULL;
 	int64_t t;
 	enum status st = OK;
 
 	if (!device_is_virtual(e->dev)) {
-		arrays = aligned_alloc(64, (size_t)round_up((int64_t)n + 1, 16) * 5 * sizeof(float));
+		arrays = aligned_alloc(64, (size_t)round_up((int64_t)n + 1, 16) * 5 *
+						   sizeof(float));
 		if (!arrays)
 			return FAIL(err, ERR_MEMORY, "no memory to try the optimizer");
 		for (size_t i = 0; i < 5 * n; i++)

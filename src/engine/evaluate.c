@@ -3,12 +3,14 @@
 #include "base/util.h"
 #include "engine/engine.h"
 
+#include <assert.h>
 #include <math.h>
 
 static int correct_rows(const struct engine *e, struct view y, int rows)
 {
 	int correct = 0;
 
+	assert(y.data);
 	for (int r = 0; r < rows; r++) {
 		const void *row = view_from(y, (size_t)r).data;
 		size_t best = 0;
@@ -33,6 +35,7 @@ static enum status evaluate_part(struct engine *e, int part, int rows, double di
 	struct comm_request r;
 	enum status st = OK;
 
+	assert(e->rank || parts == 1); /* alone there is nobody to send to */
 	if (part % e->grid.pp != e->at.pp)
 		return OK;
 	s->input[0] = c->begins ? e->batch.x : b->input[0];

@@ -27,7 +27,7 @@ static enum status distribute(struct engine *e, struct view all, struct view own
 		return comm_wait(&r, err);
 	}
 	for (int i = 1; i < comm_size(e->replicas); i++) {
-		float *theirs = view_from(all, (size_t)(i * rows)).data;
+		float *theirs = view_from(all, (size_t)i * (size_t)rows).data;
 
 		if (collect)
 			comm_irecv(e->replicas, i, MASTER_CHANNEL, theirs, bytes, &r);

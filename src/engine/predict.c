@@ -8,7 +8,8 @@
 /* What a rank knows, behind each other: its costs, then those of its chunks. */
 static size_t row_doubles(const struct engine *e)
 {
-	return (sizeof(struct rank_costs) + (size_t)e->model.n_chunks * sizeof(struct part_cost)) /
+	return (sizeof(struct rank_costs) +
+		(size_t)e->model.n_chunks * sizeof(struct part_cost)) /
 	       sizeof(double);
 }
 
@@ -20,10 +21,10 @@ static enum status collect(struct engine *e, double **all, struct error *err)
 	enum status st;
 
 	TRY(comm_alloc(e->rank->world, ranks * row * sizeof(double), (void **)all, err));
-	TRY(engine_calibrate(e, (struct rank_costs *)(*all + at),
-			     (struct part_cost *)(*all + at +
-						  sizeof(struct rank_costs) / sizeof(double)),
-			     err));
+	TRY(engine_calibrate(
+		e, (struct rank_costs *)(*all + at),
+		(struct part_cost *)(*all + at + sizeof(struct rank_costs) / sizeof(double)),
+		err));
 	TRY(comm_run(e->rank->world, COMM_ALLGATHER, *all, ranks * row * 2, DTYPE_F32, 0, err));
 out:
 	return st;

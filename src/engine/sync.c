@@ -14,7 +14,7 @@ static void cut(struct sync *s, size_t bucket_bytes)
 	const struct model *m = s->model;
 	/* The first is small, so that something is under way early. */
 	size_t first_bytes = bucket_bytes < 1 << 20 ? bucket_bytes : 1 << 20;
-	size_t end = m->size;
+	size_t end = m->size, size = dtype_size(m->grad_type);
 
 	for (int c = m->n_chunks - 1; c >= 0; c--) {
 		const struct chunk *chunk = &m->chunks[c];
@@ -24,7 +24,7 @@ static void cut(struct sync *s, size_t bucket_bytes)
 
 			size_t enough = s->n_buckets ? bucket_bytes : first_bytes;
 
-			if ((end - begin) * sizeof(float) < enough && i > chunk->first)
+			if ((end - begin) * size < enough && i > chunk->first)
 				continue;
 			s->buckets[s->n_buckets++] =
 				(struct bucket){.begin = begin, .end = end, .first_layer = i};

@@ -178,6 +178,8 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	}
 	st = mpi_open(&r.world, ranks, &place, err);
 	if (st != OK) {
+		if (err->reported)
+			sleep(2); /* who knows why must not lose its word */
 		error_print(err);
 		mpi_abort(error_exit_code(st));
 	}

@@ -72,14 +72,14 @@ static enum status gather_output(struct model *m, const struct layer *l, struct 
 	enum status st;
 
 	slices.stride = (size_t)l->out;
-	device_copy(m->dev, view_from(slices, (size_t)(m->shard * rows)), 0, y, 0, rows,
+	device_copy(m->dev, view_from(slices, (size_t)m->shard * (size_t)rows), 0, y, 0, rows,
 		    l->out);
 	TRY(comm_run(m->sums, COMM_ALLGATHER, slices.data, block * (size_t)m->mp, y.type, 0,
 		     err));
 	m->bytes += (int64_t)(block * (size_t)m->mp * dtype_size(y.type));
 	for (int part = 0; part < m->mp; part++)
 		device_copy(m->dev, s->full, part * l->out,
-			    view_from(slices, (size_t)(part * rows)), 0, rows, l->out);
+			    view_from(slices, (size_t)part * (size_t)rows), 0, rows, l->out);
 out:
 	return st;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Differences below these shares are noise, nobody's fault. */
-#define SLOWER_BY 0.05
+#define SLOWER_BY    0.05
 #define WORTH_NAMING 0.03
 
 static double ms_of(int64_t ns, int64_t steps)
@@ -32,10 +32,9 @@ static double middle(double *values, int n)
 static double middle_cost(const struct engine_times *times, int n, int kind, double *work)
 {
 	for (int i = 0; i < n; i++)
-		work[i] = times[i].kind_count[kind]
-				  ? (double)times[i].kind_ns[kind] * 1e-6 /
-					    (double)times[i].kind_count[kind]
-				  : 0;
+		work[i] = times[i].kind_count[kind] ? (double)times[i].kind_ns[kind] * 1e-6 /
+							      (double)times[i].kind_count[kind]
+						    : 0;
 	return middle(work, n);
 }
 

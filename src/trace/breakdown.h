@@ -21,8 +21,8 @@ struct breakdowns {
 	struct breakdown *ranks; /* (n) */
 	int n;
 	struct breakdown mean;
-	double bubble;	  /* idle share of the rank whose pipeline takes longest; 0 without one */
-	int straggler;	  /* the rank that the others wait for, or -1 */
+	double bubble; /* idle share of the rank whose pipeline takes longest; 0 without one */
+	int straggler; /* the rank that the others wait for, or -1 */
 	double excess_ms; /* by which it is slower than the middle rank */
 };
 

@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 #include "base/half.h"
+#ifdef KOLM_TEST_MPI
+#include "comm/mpi/across.h"
+#endif
 
 /* A small whole number: sums over 16 ranks are exact in every type. */
 static float value_of(int seed, int rank, size_t i)
@@ -498,6 +501,17 @@ static void messages_beyond_an_int_arrive(void **state)
 		skip();
 	run_ranks(2, huge, NULL);
 }
+
+static void a_group_has_tags_for_its_hops(void **state)
+{
+	struct across *a = NULL;
+	struct error err;
+	(void)state;
+
+	assert_int_equal(across_create(&a, MPI_COMM_NULL, NULL, 4096, 0, &err), ERR_USAGE);
+	assert_non_null(strstr(err.msg, "4096 ranks in a group over several machines"));
+	assert_null(a);
+}
 #endif
 
 /* A thousand messages there and back: each waits to be woken, none for a time limit. */
@@ -558,6 +572,7 @@ int main(void)
 #ifdef KOLM_TEST_MPI
 		cmocka_unit_test(transfers_go_on_while_computing),
 		cmocka_unit_test(messages_beyond_an_int_arrive),
+		cmocka_unit_test(a_group_has_tags_for_its_hops),
 #else
 		cmocka_unit_test(a_stop_ends_every_wait),
 #endif

@@ -65,9 +65,10 @@ static int targets_of(const struct across *a, const struct host_group *g,
 	return n;
 }
 
+/* A barrier has no buffers. */
 static char *element(const struct comm_request *r, void *buffer, size_t i)
 {
-	return (char *)buffer + i * dtype_size(r->dtype);
+	return buffer ? (char *)buffer + i * dtype_size(r->dtype) : NULL;
 }
 
 static int bytes_of(const struct comm_request *r, const struct lane *l)
@@ -159,8 +160,9 @@ static void take(const struct across *a, const struct host_group *g,
 		 const struct comm_request *r, struct lane *l)
 {
 	void *targets[SHM_RANKS_MAX];
+	int n = targets_of(a, g, r, l->slice, targets);
 
-	targets_of(a, g, r, l->slice, targets);
+	assert(n > 0); /* nobody takes what is not wanted here */
 	MPI_Irecv(element(r, targets[0], l->begin), bytes_of(r, l), MPI_BYTE,
 		  in_charge(a, l->slice, origin_of(a, r, l->slice)), tag_of(l, RESULT_HOP),
 		  a->comm, &l->requests[l->pending++]);

@@ -1,7 +1,6 @@
 /* across_open.c - making and freeing what across.c works with. */
 #include "comm/mpi/lanes.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 /* Number the machines as they first appear, and list their members. */
@@ -36,10 +35,16 @@ static void list_hosts(struct across *a, const int *hosts)
 enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, int size,
 			  int rank, struct error *err)
 {
-	struct across *a = calloc(1, sizeof(*a));
-	bool ok = a != NULL;
+	struct across *a;
+	bool ok;
 
-	assert(size < RESULT_HOP);
+	if (size >= RESULT_HOP) { /* each may be a hop */
+		FAIL(err, ERR_USAGE, "%d ranks in a group over several machines are too many",
+		     size);
+		return HINT(err, "at most %d", RESULT_HOP - 1);
+	}
+	a = calloc(1, sizeof(*a));
+	ok = a != NULL;
 	if (a) {
 		a->comm = MPI_COMM_NULL; /* ours only if all goes well */
 		a->size = size;

@@ -56,7 +56,8 @@ void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
 /*
  * The first rank of the machine makes the memory, the others map it, all at the same
  * address. Far from where programs, heaps and libraries are; if one of these addresses is
- * taken in some process, all try the next.
+ * taken in some process, all try the next. If that fails, the first rank that could not
+ * do its own part says why.
  */
 enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
 			       const struct mpi_place *place, struct error *err)
@@ -68,7 +69,8 @@ enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		void *at = (void *)addresses[i]; /* NOLINT: an address is what is meant */
-		int64_t where[3] = {getpid(), -1, 0}, all, ok;
+		int64_t where[3] = {getpid(), -1, 0};
+		int failed = place->locals, first; /* to fail; locals: nobody */
 
 		if (place->local == 0) {
 			st = shm_prepare(memory, place->locals, spin, at, err);
@@ -83,15 +85,17 @@ enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
 					  : shm_attach(memory, place->locals, spin, at,
 						       (int)where[0], (int)where[1],
 						       (size_t)where[2], err);
-		ok = st == OK;
-		MPI_Allreduce(&ok, &all, 1, MPI_INT64_T, MPI_MIN, local);
-		if (all)
+		if (st != OK && (place->local == 0 || where[1] >= 0))
+			failed = place->local;
+		MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, local);
+		if (first == place->locals)
 			return OK;
 		if (st == OK) {
 			FAIL(err, ERR_MEMORY, "another rank can't map the shared memory");
 			shm_release(*memory);
 			*memory = NULL;
 		}
+		err->reported = place->local != first;
 	}
 	return st == OK ? ERR_MEMORY : st;
 }

@@ -16,7 +16,8 @@ void hosts_share_places(MPI_Comm all, MPI_Comm local, int *host_of, int *local_o
 /* Which cores the ranks of this machine may use, together and each. */
 void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place);
 
-/* Memory that the ranks of this machine have at the same address. */
+/* Memory that the ranks of this machine have at the same address. If that fails it fails for
+   all of them, and err->reported is set but on the one that knows why. */
 enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
 			       const struct mpi_place *place, struct error *err);
 

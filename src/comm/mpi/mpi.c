@@ -1,8 +1,9 @@
-/* mpi.c - the world over MPI: machines, messages, the thread that keeps things going. */
+/* mpi.c - the world over MPI: machines, groups, the thread that keeps things going. */
 #include "comm/mpi/mpi.h"
 #include "base/util.h"
 #include "comm/mpi/across.h"
 #include "comm/mpi/hosts.h"
+#include "comm/mpi/messages.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@ enum {
 	SLEEP_NS = 200 * 1000 * 1000,
 	POLL_FIRST_NS = 10 * 1000, /* between looks at MPI, growing */
 	POLL_MOST_NS = 1000 * 1000,
-	PIECE_BYTES = 1 << 30, /* of a message: counts are ints in MPI 3.1 */
 };
 
 /* A group, the world included: its members here, and what crosses machines or NULL. */
@@ -29,14 +29,12 @@ struct mpi_world {
 	struct mpi_group group; /* first: c->state of any comm is a struct mpi_group */
 	struct host host;
 	struct shm_memory *memory;
-	MPI_Comm messages;
+	MPI_Comm all;
+	struct messages messages;
 	int *host_of;  /* (size) the machine of each rank: the number of its first one */
 	int *local_of; /* (size) number on its machine */
-	/* (size * COMM_CHANNELS) messages to and from other machines */
-	uint64_t *sent, *received;		 /* numbered */
-	uint64_t *sent_posted, *received_posted; /* handed to MPI */
-	long poll_ns;				 /* to sleep before the next look at MPI */
-	uint64_t seen;				 /* requests completed when we last slept */
+	long poll_ns;  /* to sleep before the next look at MPI */
+	uint64_t seen; /* requests completed when we last slept */
 	/* the thread that moves requests on while the rank computes */
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -46,62 +44,6 @@ struct mpi_world {
 static struct mpi_world *world_of(const struct comm *c)
 {
 	return c->world->state;
-}
-
-/* ---- messages between machines ---- */
-
-static size_t place_of(const struct comm_request *r)
-{
-	return (size_t)r->comm->members[r->peer] * COMM_CHANNELS + (size_t)r->channel;
-}
-
-/* Hand the next part of a message to MPI. */
-static void post_part(struct comm_request *r)
-{
-	struct mpi_world *w = world_of(r->comm);
-	size_t moved = (size_t)r->transport[1], left = r->bytes - moved;
-	int bytes = (int)(left < PIECE_BYTES ? left : PIECE_BYTES);
-	char *data = (char *)r->data + moved;
-	MPI_Request request;
-
-	if (r->kind == REQUEST_SEND)
-		MPI_Isend(data, bytes, MPI_BYTE, r->comm->members[r->peer], r->channel,
-			  w->messages, &request);
-	else
-		MPI_Irecv(data, bytes, MPI_BYTE, r->comm->members[r->peer], r->channel,
-			  w->messages, &request);
-	memcpy(&r->transport[0], &request, sizeof(request));
-	r->transport[1] = moved + (size_t)bytes;
-}
-
-/* Parts of a message follow each other without another's in between: the next message
-   starts when the last part of this one is with MPI. */
-static void advance_message(struct comm_request *r)
-{
-	struct mpi_world *w = world_of(r->comm);
-	uint64_t *posted =
-		&(r->kind == REQUEST_SEND ? w->sent_posted : w->received_posted)[place_of(r)];
-	MPI_Request request;
-	int through;
-
-	if (!r->arrived) {
-		if (*posted != r->sequence)
-			return;
-		post_part(r);
-		r->arrived = true;
-		*posted += r->transport[1] == r->bytes;
-	}
-	memcpy(&request, &r->transport[0], sizeof(request));
-	MPI_Test(&request, &through, MPI_STATUS_IGNORE);
-	memcpy(&r->transport[0], &request, sizeof(request));
-	if (!through)
-		return;
-	if (r->transport[1] < r->bytes) {
-		post_part(r);
-		*posted += r->transport[1] == r->bytes;
-	} else {
-		r->done = true;
-	}
 }
 
 static bool is_remote(const struct comm_request *r)
@@ -126,7 +68,7 @@ static void mpi_enter(struct comm_request *r)
 		       host_owns(&w->host, r->data, r->n * dtype_size(r->dtype)));
 		r->sequence = g->local.started++;
 	} else if (is_remote(r)) {
-		r->sequence = (r->kind == REQUEST_SEND ? w->sent : w->received)[place_of(r)]++;
+		messages_enter(&w->messages, r);
 	} else {
 		host_enter_message(&w->host, w->local_of[r->comm->members[r->peer]], r);
 	}
@@ -150,7 +92,7 @@ static void mpi_advance(struct comm_request *r)
 	if (r->kind == REQUEST_COLLECTIVE)
 		advance_collective(r->comm->state, r);
 	else if (is_remote(r))
-		advance_message(r);
+		messages_advance(&w->messages, r);
 	else if (r->kind == REQUEST_SEND)
 		host_send(&w->host, w->local_of[r->comm->members[r->peer]], r);
 	else
@@ -252,7 +194,7 @@ static enum status open_group(struct comm *c, struct mpi_group *g, struct error 
 
 	for (int i = 1; i < c->size; i++)
 		color = imin(color, c->members[i]);
-	MPI_Comm_split(w->messages, color, c->rank, &comm);
+	MPI_Comm_split(w->all, color, c->rank, &comm);
 	TRY(open_local(c, g, err));
 	if (g)
 		TRY(open_across(c, g, &comm, err));
@@ -277,33 +219,39 @@ static enum status mpi_create(struct comm *c, struct error *err)
 	return st;
 }
 
-static void free_world(struct comm *c, struct mpi_world *w)
+static void stop_thread(struct comm *world)
 {
-	if (w->threaded) {
-		pthread_mutex_lock(&w->lock);
-		w->quit = true;
-		pthread_cond_signal(&c->started);
-		pthread_mutex_unlock(&w->lock);
-		pthread_join(w->thread, NULL);
-	}
+	struct mpi_world *w = world->state;
+
+	if (!w->threaded)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->quit = true;
+	pthread_cond_signal(&world->started);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+}
+
+static void release_world(struct mpi_world *w)
+{
+	across_free(w->group.across);
 	shm_release(w->memory);
-	if (w->messages != MPI_COMM_NULL)
-		MPI_Comm_free(&w->messages);
+	messages_release(&w->messages);
+	MPI_Comm_free(&w->all);
 	free(w->host_of);
 	free(w->local_of);
-	free(w->sent);
-	free(w->received);
-	free(w->sent_posted);
-	free(w->received_posted);
 }
 
 static void mpi_free(struct comm *c)
 {
 	struct mpi_group *g = c->state;
 
-	if (c->world == c)
-		free_world(c, c->state);
-	across_free(g->across);
+	if (c->world == c) {
+		stop_thread(c);
+		release_world(c->state);
+	} else {
+		across_free(g->across);
+	}
 	free(c->state);
 }
 
@@ -341,18 +289,11 @@ static enum status start_thread(struct comm *c, struct mpi_world *w, struct erro
 
 static enum status allocate(struct mpi_world *w, int ranks, struct error *err)
 {
-	size_t n = (size_t)ranks, channels = n * COMM_CHANNELS;
-
-	w->host_of = calloc(n, sizeof(int));
-	w->local_of = calloc(n, sizeof(int));
-	w->sent = calloc(channels, sizeof(uint64_t));
-	w->received = calloc(channels, sizeof(uint64_t));
-	w->sent_posted = calloc(channels, sizeof(uint64_t));
-	w->received_posted = calloc(channels, sizeof(uint64_t));
-	if (!w->host_of || !w->local_of || !w->sent || !w->received || !w->sent_posted ||
-	    !w->received_posted)
+	w->host_of = calloc((size_t)ranks, sizeof(int));
+	w->local_of = calloc((size_t)ranks, sizeof(int));
+	if (!w->host_of || !w->local_of)
 		return FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks", ranks);
-	return OK;
+	return messages_init(&w->messages, w->all, ranks, err);
 }
 
 enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, struct error *err)
@@ -363,7 +304,6 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 	MPI_Comm all, local = MPI_COMM_NULL;
 	int rank, *members = calloc((size_t)ranks, sizeof(int));
 
-	_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "it is kept in a request");
 	*world = NULL;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &all);
@@ -374,7 +314,7 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 	}
 	for (int i = 0; i < ranks; i++)
 		members[i] = i;
-	w->messages = all;
+	w->all = all;
 	w->poll_ns = POLL_FIRST_NS;
 	pthread_mutex_init(&w->lock, NULL);
 	TRY(allocate(w, ranks, err));
@@ -397,7 +337,7 @@ out:
 	if (local != MPI_COMM_NULL)
 		MPI_Comm_free(&local);
 	if (w)
-		free_world(c, w);
+		release_world(w);
 	if (c)
 		free(c->members);
 	free(c);

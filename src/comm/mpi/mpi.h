@@ -31,7 +31,8 @@ struct mpi_place {
 /*
  * A world of the first ranks processes of the job; the others get NULL. KOLM_MPI_HOSTS=N
  * in the environment has the ranks of one machine behave as if they were on N (N,cyclic:
- * dealt out in turn), for tests.
+ * dealt out in turn), for tests. Where ranks of a machine fail together, err->reported
+ * leaves it to one of them to say why.
  */
 enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place,
 		     struct error *err);
