@@ -123,50 +123,6 @@ enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct erro
 	return world->ops->alloc(world, bytes, out, err);
 }
 
-void comm_observe(struct comm *world, struct pace *pace, struct records *records)
-{
-	world->pace = pace;
-	world->records = records;
-}
-
-struct comm_times comm_times(const struct comm *world)
-{
-	return world->times;
-}
-
-static struct record record_of(const struct comm_request *r)
-{
-	static const enum record_kind kinds[] = {[REQUEST_SEND] = RECORD_SEND,
-						 [REQUEST_RECEIVE] = RECORD_RECEIVE,
-						 [REQUEST_COLLECTIVE] = RECORD_COLLECTIVE};
-	bool message = r->kind != REQUEST_COLLECTIVE;
-
-	return (struct record){
-		.begin = r->posted,
-		.ready = r->ready,
-		.bytes = (int64_t)(message ? r->bytes : r->n * dtype_size(r->dtype)),
-		.sequence = r->sequence,
-		.kind = (int16_t)kinds[r->kind],
-		.op = (int16_t)(message ? r->channel : (int)r->op),
-		.peer = (int16_t)r->comm->members[message ? r->peer : 0],
-		.size = (int16_t)(message ? 2 : r->comm->size),
-	};
-}
-
-/* A transfer, from when its data could have moved until it is over. */
-static void record_end(const struct comm *world, const struct comm_request *r)
-{
-	struct record what;
-
-	if (!world->records || !world->records->capacity)
-		return;
-	what = record_of(r);
-	what.end = r->carried ? r->carried : pace_now(world->pace);
-	if (r->ready > what.begin && r->ready < what.end)
-		what.begin = r->ready;
-	records_add(world->records, &what);
-}
-
 int comm_progress(struct comm *world)
 {
 	struct comm_request **p = &world->first, *r, *last = NULL;
@@ -176,7 +132,7 @@ int comm_progress(struct comm *world)
 		r->comm->ops->advance(r);
 		if (r->done) {
 			*p = r->next;
-			record_end(world, r);
+			comm_record_end(world, r);
 			completed++;
 			continue;
 		}
@@ -353,27 +309,6 @@ out:
 	return st;
 }
 
-/* Until the last partner has come, the rank has lost its time; from then on it is the
-   transfer's. */
-static void account(struct comm *world, const struct comm_request *r, int64_t begin)
-{
-	int64_t end = pace_now(world->pace), met = r->ready < begin ? begin : r->ready;
-	struct record what;
-
-	if (met > end)
-		met = end;
-	world->times.lost += met - begin;
-	world->times.busy += end - met;
-	if (end == begin || !world->records || !world->records->capacity)
-		return;
-	what = record_of(r);
-	what.of = what.kind;
-	what.kind = RECORD_WAIT;
-	what.begin = begin;
-	what.end = end;
-	records_add(world->records, &what);
-}
-
 enum status comm_wait(struct comm_request *r, struct error *err)
 {
 	struct comm *world;
@@ -386,7 +321,7 @@ enum status comm_wait(struct comm_request *r, struct error *err)
 	begin = pace_now(world->pace);
 	TRY(wait_until_done(r, err));
 	pace_reach(world->pace, r->carried > r->ready ? r->carried : r->ready);
-	account(world, r, begin);
+	comm_account(world, r, begin);
 	r->kind = REQUEST_NONE; /* waiting again costs nothing */
 out:
 	return st;

@@ -55,6 +55,10 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
 int64_t links_carry(struct comm_request *r);
 int64_t links_carry_round(struct comm_request *r);
 
+/* account.c: a request is over; and: the rank has waited for it since begin. */
+void comm_record_end(const struct comm *world, const struct comm_request *r);
+void comm_account(struct comm *world, const struct comm_request *r, int64_t begin);
+
 /* Move everything on that can be moved, in the order in which it was started, with the
    lock held; returns how many requests were completed. */
 int comm_progress(struct comm *world);
