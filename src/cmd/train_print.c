@@ -117,6 +117,11 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 		       s->skipped  ? "  skipped: not finite"
 		       : s->warmup ? "  (warm-up)"
 				   : "");
+	if (s->breakdown && c->log_format != LOG_JSONL)
+		printf("           compute %.3f  exposed %.3f  bubble %.3f  imbalance %.3f  "
+		       "other %.3f ms\n",
+		       s->breakdown->compute, s->breakdown->comm, s->breakdown->bubble,
+		       s->breakdown->imbalance, s->breakdown->other);
 	if (fflush(stdout) || ferror(stdout))
 		return FAIL(err, ERR_FAILED, "can't write to standard output: %s",
 			    strerror(errno));

@@ -220,11 +220,38 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	p->step = s->step + 1; /* last: it says that there is something new */
 }
 
+/* Everybody's times at rank 0. */
+static enum status gather_times(struct training *t, const struct engine_times *own,
+				struct error *err)
+{
+	size_t n = sizeof(*own) / sizeof(float) * (size_t)t->rank->ranks;
+
+	t->all_times[t->rank->number] = *own;
+	return comm_run(t->rank->world, COMM_GATHER, t->all_times, n, DTYPE_F32, 0, err);
+}
+
+/* Where the time of this step went. */
+static enum status take_apart(struct training *t, struct step_metrics *s, struct breakdowns *b,
+			      struct error *err)
+{
+	enum status st;
+
+	TRY(gather_times(t, &t->engine->times, err));
+	if (!is_first(t))
+		return OK;
+	TRY(breakdowns_init(b, t->all_times, t->rank->ranks, &t->schedule, t->grid.pp, err));
+	s->breakdown = &b->mean;
+	s->straggler = b->straggler;
+out:
+	return st;
+}
+
 static enum status train_step(struct training *t, int step, struct error *err)
 {
 	enum status st = OK;
 	struct step_metrics s = {.step = step, .warmup = step < t->config.warmup};
 	struct step_result result;
+	struct breakdowns breakdowns = {0};
 
 	s.data_ms = clock_ms();
 	load_batch(t, step);
@@ -241,9 +268,12 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.skipped = result.skipped;
 	t->stopped = result.stop;
 	show_pulse(t, &s);
+	if (t->config.breakdown)
+		TRY(take_apart(t, &s, &breakdowns, err));
 	if (is_first(t))
 		TRY(record(t, &s, err));
 out:
+	breakdowns_release(&breakdowns);
 	return st;
 }
 
@@ -301,10 +331,7 @@ static enum status finish(struct training *t, struct error *err)
 	bool evaluated = t->data.held_out && !t->stopped && !device_is_virtual(t->dev);
 
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine);
-	t->all_times[t->rank->number] = t->times;
-	TRY(comm_run(t->rank->world, COMM_GATHER, t->all_times,
-		     sizeof(*t->all_times) / sizeof(float) * (size_t)t->rank->ranks, DTYPE_F32,
-		     0, err));
+	TRY(gather_times(t, &t->times, err));
 	TRY(comm_run(t->rank->world, COMM_GATHER, t->summaries, n, DTYPE_F32, 0, err));
 	if (t->dump.folder && !t->stopped)
 		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,

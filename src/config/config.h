@@ -61,7 +61,7 @@ struct config {
 	/* output */
 	char run_dir[PATH_MAX], dump_check[PATH_MAX], config_file[PATH_MAX];
 	int log_format;
-	bool quiet, verbose;
+	bool quiet, verbose, breakdown;
 
 	struct option_values values; /* who set what; feeds config.json */
 };

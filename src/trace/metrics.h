@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+struct breakdown;
+
 struct step_metrics {
 	int step;
 	double loss, grad_norm;
@@ -15,6 +17,8 @@ struct step_metrics {
 	double loss_scale;
 	bool skipped; /* gradients were not finite: no update */
 	bool warmup;
+	const struct breakdown *breakdown; /* mean over the ranks; NULL: nobody asked */
+	int straggler;			   /* the rank that others waited for, or -1 */
 };
 
 struct metrics {

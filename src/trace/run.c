@@ -97,6 +97,19 @@ out:
 	return st;
 }
 
+/* They add up to the step time that is shown; ranks differ from it by microseconds. */
+static void put_breakdown(struct json *j, const char *name, const struct breakdown *b,
+			  double step)
+{
+	json_begin_object(j, name);
+	json_put_double(j, "compute", b->compute);
+	json_put_double(j, "comm_exposed", b->comm);
+	json_put_double(j, "bubble", b->bubble);
+	json_put_double(j, "imbalance", b->imbalance);
+	json_put_double(j, "other", b->other + step - b->step);
+	json_end_object(j);
+}
+
 /* A step as one line of JSON; the text belongs to j. */
 static const char *step_json(struct json *j, const struct step_metrics *s, int batch)
 {
@@ -111,6 +124,10 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	json_put_bool(j, "skipped", s->skipped);
 	json_put_double(j, "data_ms", s->data_ms);
 	json_put_bool(j, "warmup", s->warmup);
+	if (s->breakdown) {
+		put_breakdown(j, "breakdown_ms", s->breakdown, s->ms);
+		json_put_int(j, "straggler", s->straggler);
+	}
 	json_end_object(j);
 	text_add(&j->text, "\n");
 	return j->text.data;
@@ -198,19 +215,6 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	json_put_string(j, "grad_sync", grad_sync_names[s->engine->options.grad_sync]);
 	json_put_int(j, "zero", s->engine->options.zero);
 	put_transfers(j, s);
-}
-
-/* They add up to the step time that is shown; ranks differ from it by microseconds. */
-static void put_breakdown(struct json *j, const char *name, const struct breakdown *b,
-			  double step)
-{
-	json_begin_object(j, name);
-	json_put_double(j, "compute", b->compute);
-	json_put_double(j, "comm_exposed", b->comm);
-	json_put_double(j, "bubble", b->bubble);
-	json_put_double(j, "imbalance", b->imbalance);
-	json_put_double(j, "other", b->other + step - b->step);
-	json_end_object(j);
 }
 
 static void put_straggler(struct json *j, const struct breakdowns *b)
