@@ -100,9 +100,8 @@ static void pass_on(struct progress *p)
 /* The frame, and above it what was said, as far as those are whole lines. */
 static void draw(struct progress *p, bool with_words)
 {
-	struct frame f = {.utf8 = p->screen.utf8,
-			  .colour = p->screen.colour,
-			  .table = p->table};
+	struct frame f = {
+		.utf8 = p->screen.utf8, .colour = p->screen.colour, .table = p->table};
 	const char *end = with_words ? memrchr(p->said.data, '\n', p->said.len) : NULL;
 	size_t whole = end ? (size_t)(end + 1 - p->said.data) : 0;
 	char after = whole ? p->said.data[whole] : '\0';
@@ -155,7 +154,9 @@ void progress_end(struct progress *p)
 {
 	if (!p)
 		return;
-	if (p->begun && !p->ended && screen_is_ours(&p->screen)) {
+	/* A run that is over before its first frame has none: it would stand above the heading.
+	 */
+	if (p->drawn > 0 && !p->ended && screen_is_ours(&p->screen)) {
 		survey_take(&p->survey, p->memory, clock_ms());
 		p->survey.stands = false; /* what follows says why it has ended */
 		draw(p, false);

@@ -131,14 +131,15 @@ void screen_show(struct screen *s, const char *above, const char *frame)
 	s->out.len = 0;
 	text_add(&s->out, "\r");
 	if (s->shown.len)
-		text_addf(&s->out, "\033[%dA", imin(lines - 1, lines_of(s->shown.data, columns)));
+		text_addf(&s->out, "\033[%dA",
+			  imin(lines - 1, lines_of(s->shown.data, columns)));
 	if (*above)
 		text_addf(&s->out, "\033[J%s", above);
 	for (const char *line = frame; (end = strchr(line, '\n')); line = end + 1) {
 		text_add_n(&s->out, line, (size_t)(end - line));
-		text_add(&s->out, "\033[K\n");
+		/* Below it may stand the rest of a longer frame, or what somebody has typed. */
+		text_add(&s->out, end[1] ? "\033[K\n" : "\033[J\n");
 	}
-	text_add(&s->out, "\033[J"); /* of a longer frame, or what somebody has typed */
 	s->shown.len = 0;
 	text_add(&s->shown, frame);
 	if (!s->out.failed && !s->shown.failed)
