@@ -22,6 +22,7 @@ struct command {
 
 static const struct command commands[] = {
 	{"train", cmd_train, "train a model and write what was measured", true},
+	{"top", cmd_top, "watch the ranks of a run that is under way", false},
 	{"verify", cmd_verify, "is a grid's run the same as one rank's?", false},
 	{"max-batch", cmd_max_batch, "the largest batch that fits a memory limit", false},
 	{"bench", cmd_bench, "this machine's peaks, and kernels and communication against them",
@@ -34,8 +35,8 @@ static const struct command commands[] = {
 };
 
 static const struct option_table *const tables[] = {
-	&config_table,	 &verify_table, &bench_table,  &grid_table,
-	&schedule_table, &doctor_table, &devices_table};
+	&config_table, &top_table,	&verify_table, &bench_table,
+	&grid_table,   &schedule_table, &doctor_table, &devices_table};
 
 static void print_help(FILE *out)
 {

@@ -67,11 +67,6 @@ out:
 	return st;
 }
 
-static void place(const void *arg, int rank, char *buf, size_t size)
-{
-	grid_describe(arg, rank, buf, size);
-}
-
 enum status training_run(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
@@ -80,6 +75,7 @@ enum status training_run(struct training *t, struct error *err)
 	enum status st;
 
 	TRY(training_plan(t, err));
+	TRY(training_choose_screen(t, err));
 	/* A rank of a job may fail alone, and is then named. */
 	if (!launcher_detect(&by))
 		TRY(training_prepare(t, err));
@@ -87,8 +83,8 @@ enum status training_run(struct training *t, struct error *err)
 				 .timeout_ms = c->timeout * 1e3,
 				 .graceful = true,
 				 .pin = c->pin == PIN_AUTO,
-				 .place = grid_size(&t->grid) > 1 ? place : NULL,
-				 .place_arg = &t->grid};
+				 .grid = grid_size(&t->grid) > 1 ? &t->grid : NULL,
+				 .screen = t->screen};
 	TRY(launch_run(&launch, training_rank, t, err));
 out:
 	return st;

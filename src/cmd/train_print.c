@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static void print_memory(const struct device *dev)
 {
@@ -105,7 +106,8 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 	const struct config *c = &t->config;
 	double samples_per_s = c->batch / s->ms * 1e3;
 
-	if (c->quiet)
+	/* A screen shows them; a file or a pipe gets them all the same. */
+	if (c->quiet || (t->screen && isatty(STDOUT_FILENO)))
 		return OK;
 	if (c->log_format == LOG_JSONL)
 		fputs(t->run.line.text.data, stdout);

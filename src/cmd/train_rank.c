@@ -454,10 +454,12 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");
 	TRY(engine_predict(t->engine, &t->predicted, err));
+	TRY(training_announce(t, err));
 	for (int step = 0; step < c->steps && !t->stopped; step++)
 		TRY(train_step(t, step, err));
 	TRY(finish(t, err));
 out:
+	training_withdraw(t);
 	dump_abort(&t->dump);
 	run_close(&t->run);
 	metrics_release(&t->metrics);

@@ -33,6 +33,7 @@ struct training {
 	struct rank_summary *summaries; /* (ranks) */
 	struct engine_times *all_times; /* (ranks) */
 	int stopped;			/* the signal that has ended the run, or 0 */
+	enum launch_screen screen;	/* while it runs */
 	/* of rank 0 */
 	struct run run;
 	struct dump dump;
@@ -65,6 +66,12 @@ enum status training_check_memory(const struct training *t, struct error *err);
 
 /* How many ranks, over what grid, with what batch; then data, layers and schedule. */
 enum status training_plan(struct training *t, struct error *err);
+
+/* train_watch.c: how a run is watched. Whether the supervisor draws a screen; let others
+   attach to the run, from when its folder is there until its end. */
+enum status training_choose_screen(struct training *t, struct error *err);
+enum status training_announce(struct training *t, struct error *err);
+void training_withdraw(struct training *t);
 
 /* train_print.c: what rank 0 tells. */
 void training_print_heading(const struct training *t);

@@ -23,6 +23,7 @@ static const char *const grad_dtypes[] = {"auto", "fp32", "16", NULL};
 static const char *const transports[] = {"auto", "shm", "mpi", NULL};
 static const char *const pins[] = {"auto", "none", NULL};
 static const char *const log_formats[] = {"text", "jsonl", NULL};
+static const char *const progresses[] = {"auto", "screen", "plain", "ranks", NULL};
 
 #define AT(member)	     .offset = offsetof(struct config, member)
 #define TEXT_AT(member)	     AT(member), .capacity = sizeof(((struct config *)0)->member)
@@ -161,6 +162,10 @@ static const struct option options[] = {
 	{"breakdown", .group = "Output", .type = OPTION_FLAG, AT(breakdown), .initial = "false",
 	 .unsaved = true,
 	 .help = "print and write down where the time of every step went, not of the run only"},
+	{"progress", .group = "Output", CHOICE(progress, progresses), .initial = "auto",
+	 .unsaved = true,
+	 .help = "screen: a live one instead of a line per step; ranks: with a line per rank; plain: lines; "
+	 "auto: a screen on a terminal"},
 	{"quiet", .group = "Output", .type = OPTION_FLAG, AT(quiet), .initial = "false",
 	 .unsaved = true, .help = "print errors and warnings only"},
 	{"verbose", .group = "Output", .type = OPTION_FLAG, AT(verbose), .initial = "false",
@@ -321,6 +326,11 @@ static enum status validate(struct config *c, struct error *err)
 	}
 	if (c->quiet && c->verbose) {
 		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");
+		return HINT(err, "leave one of them out");
+	}
+	if (c->quiet && (c->progress == PROGRESS_SCREEN || c->progress == PROGRESS_RANKS)) {
+		FAIL(err, ERR_USAGE, "--quiet contradicts --progress %s",
+		     progresses[c->progress]);
 		return HINT(err, "leave one of them out");
 	}
 	return OK;

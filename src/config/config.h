@@ -16,6 +16,7 @@ enum config_transport { TRANSPORT_AUTO, TRANSPORT_SHM, TRANSPORT_MPI };
 enum config_grad_dtype { GRAD_AUTO, GRAD_FP32, GRAD_16 };
 enum config_engine { ENGINE_HYBRID, ENGINE_BASE };
 enum config_log_format { LOG_TEXT, LOG_JSONL };
+enum config_progress { PROGRESS_AUTO, PROGRESS_SCREEN, PROGRESS_PLAIN, PROGRESS_RANKS };
 
 struct config {
 	/* the grid; 0: auto */
@@ -60,7 +61,8 @@ struct config {
 	int threads, pin;
 	/* output */
 	char run_dir[PATH_MAX], dump_check[PATH_MAX], config_file[PATH_MAX];
-	int log_format;
+	int log_format; /* enum config_log_format */
+	int progress;	/* enum config_progress */
 	bool quiet, verbose, breakdown;
 
 	struct option_values values; /* who set what; feeds config.json */

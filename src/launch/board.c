@@ -32,8 +32,8 @@ void board_name(const struct launch *l, int rank, char *buf, size_t size)
 	char place[64] = "", host[64] = "this machine";
 
 	gethostname(host, sizeof(host) - 1);
-	if (l->place)
-		l->place(l->place_arg, rank, place, sizeof(place));
+	if (l->grid)
+		grid_describe(l->grid, rank, place, sizeof(place));
 	snprintf(buf, size, "rank %d of %d%s%s%s on %s", rank, l->ranks, *place ? " (" : "",
 		 place, *place ? ")" : "", host);
 }

@@ -11,12 +11,13 @@
 enum { BOARD_FRAMES = 32 };
 
 struct board_rank {
-	_Atomic uint64_t beats; /* grows with every rank_at */
-	_Atomic int stop;	/* the signal that asks for an orderly end */
-	char at[96];		/* where it is */
-	struct pulse pulse;	/* how its training goes */
-	struct error error;	/* how it failed, if it could say */
-	_Atomic int frames;	/* of a fatal signal */
+	_Atomic int number, pid; /* of the rank, in the world */
+	_Atomic uint64_t beats;	 /* grows with every rank_at */
+	_Atomic int stop;	 /* the signal that asks for an orderly end */
+	char at[96];		 /* where it is */
+	struct pulse pulse;	 /* how its training goes */
+	struct error error;	 /* how it failed, if it could say */
+	_Atomic int frames;	 /* of a fatal signal */
 	void *backtrace[BOARD_FRAMES];
 };
 

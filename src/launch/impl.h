@@ -4,6 +4,7 @@
 
 #include "launch/board.h"
 #include "launch/launch.h"
+#include "launch/progress.h"
 
 #include <signal.h>
 #include <sys/types.h>
@@ -14,7 +15,8 @@ struct rank_start {
 	int number;
 	pid_t supervisor;
 	struct shm_memory *memory;
-	const sigset_t *signals; /* the mask to run with */
+	const sigset_t *signals;	 /* the mask to run with */
+	const struct progress *progress; /* the screen, or NULL */
 	rank_fn *fn;
 	void *arg;
 };
@@ -31,5 +33,32 @@ void rank_forget_board(void);
 /* Be a rank of the job that a launcher has started. */
 enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *fn, void *arg,
 		    struct error *err);
+
+struct child {
+	pid_t pid;	/* 0: has ended */
+	bool stopped;	/* by SIGSTOP or a debugger */
+	uint64_t signs; /* of life, as last seen */
+	double idle_ms; /* watched without a new one, and not waiting */
+};
+
+struct supervisor {
+	const struct launch *launch;
+	struct shm_memory *memory;
+	int asked;	 /* the signal after which the ranks are ending by themselves */
+	double asked_at; /* ms */
+	struct child children[SHM_RANKS_MAX];
+	int running;
+	double last_poll;
+	double still_ms; /* watched without a sign of life of anybody */
+	sigset_t signals, before;
+	struct sigaction actions[5]; /* of those we take, before */
+	struct progress *progress;   /* the screen, or NULL */
+};
+
+/* report.c: say how a rank has failed, given its wait status, or that one hangs. */
+enum status supervisor_failed(struct supervisor *s, int rank, int status, struct error *err);
+enum status supervisor_hangs(struct supervisor *s, struct error *err);
+/* Does a rank wait for others? That is no sign of a hang. */
+bool supervisor_waits(struct supervisor *s, int rank);
 
 #endif

@@ -187,6 +187,7 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	w.status = shm_status(w.memory, place.local);
 	r.locals = place.locals;
 	r.host_cores = place.cores;
+	r.memory = w.memory;
 	r.board = board_of(w.memory, place.local);
 	r.pulse = &r.board->pulse;
 	/* Where mpirun has bound us to cores, they stay. */

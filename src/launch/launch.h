@@ -15,10 +15,12 @@
 
 #include "base/error.h"
 #include "comm/comm.h"
+#include "grid/grid.h"
 
 #include <stdatomic.h>
 
 struct board_rank; /* see board.h */
+struct shm_memory; /* see comm/shm/shm.h */
 
 /*
  * What a rank shows of its training while it goes on, on the status board: the progress
@@ -33,6 +35,7 @@ struct pulse {
 	   other ranks; the rest is neither. */
 	_Atomic double compute_ms, comm_ms, lost_ms;
 	_Atomic uint64_t now_bytes, peak_bytes; /* of the device's memory */
+	_Atomic double peak_gflops; /* what its cores could do, measured; 0: not known */
 };
 
 /* A rank's own view of the run. */
@@ -43,6 +46,7 @@ struct rank {
 	int cores;	     /* that this one should use: its share */
 	bool oversubscribed; /* more ranks than cores here */
 	struct comm *world;
+	struct shm_memory *memory; /* where the board is */
 	struct board_rank *board;
 	struct pulse *pulse;	 /* to be filled in; on the board */
 	struct pace pace;	 /* its time: the machine's, unless a device makes it virtual */
@@ -58,14 +62,21 @@ int rank_stop(const struct rank *r);
 
 typedef enum status rank_fn(struct rank *r, void *arg, struct error *err);
 
+enum launch_screen {
+	SCREEN_NONE,
+	SCREEN_RUN,   /* a few lines about the run */
+	SCREEN_RANKS, /* and one for each rank */
+};
+
 struct launch {
 	int ranks;
 	double timeout_ms; /* a rank without a sign of life for so long hangs; 0: never */
 	bool graceful;	   /* ranks look at rank_stop: the first signal lets them end */
 	bool pin;	   /* give each rank cores of its own, where there are enough */
-	/* The coordinates of a rank, for reports; or NULL. */
-	void (*place)(const void *arg, int rank, char *buf, size_t size);
-	const void *place_arg;
+	/* Where a rank is in it, for reports; or NULL. */
+	const struct grid *grid;
+	/* Standard error is a terminal: draw there how the ranks' pulses go. */
+	enum launch_screen screen;
 };
 
 /* Called by the main thread, with no other thread running. err names the root cause;

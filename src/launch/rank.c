@@ -50,6 +50,8 @@ static void export_number(const char *name, int value)
 
 void rank_prepare(struct rank *r, int local, bool pin)
 {
+	r->board->number = r->number;
+	r->board->pid = getpid();
 	r->stop = &r->board->stop;
 	r->oversubscribed = r->locals > r->host_cores;
 	r->cores = imax(1, r->host_cores / r->locals);
@@ -69,6 +71,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 			 .ranks = ranks,
 			 .locals = ranks,
 			 .host_cores = launch_cores(),
+			 .memory = start->memory,
 			 .board = board,
 			 .pulse = &board->pulse};
 	enum status st;
@@ -82,6 +85,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 	if (getppid() != start->supervisor)
 		_exit(1); /* it died before we could ask to be told */
 	sigprocmask(SIG_SETMASK, start->signals, NULL);
+	progress_join(start->progress);
 	rank_prepare(&r, start->number, start->launch->pin);
 	if (ranks == 1)
 		TRY(comm_open_self(&r.world, &board->error));

@@ -148,8 +148,8 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 
 void run_remove(const char *folder)
 {
-	static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
-					    "summary.json", "final.safetensors"};
+	static const char *const names[] = {"config.json",  "command.txt", "metrics.jsonl",
+					    "summary.json", "job.json",	   "final.safetensors"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -1,5 +1,6 @@
 /* memory.c - making and mapping the shared memory; see shm.h */
 #include "comm/shm/memory.h"
+#include "base/clock.h"
 #include "base/machine.h"
 #include "base/util.h"
 
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -76,6 +79,8 @@ enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
 	}
 	TRY(map(m, at, err));
 	m->control->ranks = ranks;
+	if (getrandom(&m->control->token, sizeof(m->control->token), 0) < 0)
+		m->control->token = (uint64_t)(clock_ms() * 1e3) ^ (uint64_t)getpid() << 40;
 	*out = m;
 	m = NULL; /* the caller's now */
 out:
@@ -107,6 +112,53 @@ enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, 
 out:
 	shm_release(m);
 	return st;
+}
+
+bool shm_look(struct shm_memory **out, int ranks, int pid, int fd, uint64_t token)
+{
+	struct shm_memory *m = NULL;
+	struct stat st;
+	char path[64];
+	void *p = MAP_FAILED;
+
+	*out = NULL;
+	if (describe(&m, ranks, false, NULL) != OK || !m)
+		return false;
+	m->segment_size = 0; /* of the buffers we want nothing */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	/* It may have become anything: a pipe must not block us, a terminal not be ours. */
+	m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (m->fd >= 0 && !fstat(m->fd, &st) && S_ISREG(st.st_mode) &&
+	    st.st_size >= (off_t)m->control_size)
+		p = mmap(NULL, m->control_size, PROT_READ, MAP_SHARED, m->fd, 0);
+	m->control = p == MAP_FAILED ? NULL : p;
+	if (!m->control || m->control->token != token || m->control->ranks != ranks) {
+		shm_release(m);
+		return false;
+	}
+	*out = m;
+	return true;
+}
+
+bool shm_still_there(const struct shm_memory *m, int pid, int fd)
+{
+	struct stat ours, theirs;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	return !fstat(m->fd, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino;
+}
+
+uint64_t shm_token(const struct shm_memory *m)
+{
+	return m->control->token;
+}
+
+size_t shm_layout(void)
+{
+	return sizeof(struct control) ^ offsetof(struct control, status) << 1 ^
+	       offsetof(struct control, pages) << 2;
 }
 
 void shm_release(struct shm_memory *m)

@@ -49,6 +49,7 @@ struct group {
 };
 
 struct control {
+	uint64_t token; /* a random number: no other memory has it */
 	int ranks;
 	_Atomic int stop, failed;
 	struct bell bells[SHM_RANKS_MAX];

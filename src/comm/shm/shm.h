@@ -22,6 +22,16 @@ enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
 /* What another process has prepared; pid and fd as it says, size as shm_size does. */
 enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, int pid, int fd,
 		       size_t size, struct error *err);
+/*
+ * Look at the status and the pages of what another process has, as its shm_fd and shm_token
+ * say; nothing can be changed through it. False, with *out NULL, if that is not there.
+ */
+bool shm_look(struct shm_memory **out, int ranks, int pid, int fd, uint64_t token);
+/* Is it still open in that process? */
+bool shm_still_there(const struct shm_memory *memory, int pid, int fd);
+uint64_t shm_token(const struct shm_memory *memory);
+/* Differs where the control part may be laid out differently. */
+size_t shm_layout(void);
 int shm_fd(const struct shm_memory *memory);
 size_t shm_size(const struct shm_memory *memory);
 

@@ -1,0 +1,125 @@
+/* canvas.c - see canvas.h */
+#include "launch/canvas.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NUMBER_WIDTH = 8 };
+
+static const char *const codes[] = {"", "\033[2m", "\033[1m", "\033[32m", "\033[33m"};
+
+/* The bytes of the character that begins here. */
+static size_t length_of(const char *text)
+{
+	size_t n = 1;
+
+	while ((text[n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+/* From U+3000 on scripts have characters of two columns. */
+static int columns_of(const char *text)
+{
+	return (unsigned char)*text >= 0xe3 ? 2 : 1;
+}
+
+void canvas_put(struct canvas *c, enum style style, const char *text)
+{
+	if (!*text)
+		return;
+	if (c->colour)
+		text_add(c->out, codes[style]);
+	for (size_t n; *text && c->column + columns_of(text) <= c->columns; text += n) {
+		n = length_of(text);
+		c->column += columns_of(text);
+		if ((unsigned char)*text < ' ' || *text == 0x7f || (n > 1 && !c->utf8))
+			text_add(c->out, "?");
+		else
+			text_add_n(c->out, text, n);
+	}
+	if (c->colour && style != STYLE_PLAIN)
+		text_add(c->out, "\033[0m");
+}
+
+void canvas_putf(struct canvas *c, enum style style, const char *fmt, ...)
+{
+	char buf[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	canvas_put(c, style, buf);
+}
+
+void canvas_move(struct canvas *c, int column)
+{
+	for (; c->column < imin(column, c->columns); c->column++)
+		text_add(c->out, " ");
+}
+
+void canvas_end_line(struct canvas *c)
+{
+	text_add(c->out, "\n");
+	c->column = 0;
+	c->lines++;
+}
+
+static void repeat(struct canvas *c, enum style style, const char *text, int n)
+{
+	char buf[512] = "";
+
+	for (; n > 0 && strlen(buf) + strlen(text) < sizeof(buf); n--)
+		memcpy(buf + strlen(buf), text, strlen(text) + 1);
+	canvas_put(c, style, buf);
+}
+
+static int columns_for(double share, int columns)
+{
+	return share > 0 ? imin((int)lround(fmin(share, 1) * columns), columns) : 0;
+}
+
+void canvas_bar(struct canvas *c, int columns, double full, double half)
+{
+	int first = columns_for(full, columns);
+	int second = imin(columns_for(half, columns), columns - first);
+
+	repeat(c, STYLE_GREEN, c->utf8 ? "━" : "=", first);
+	repeat(c, STYLE_YELLOW, c->utf8 ? "━" : "~", second);
+	repeat(c, STYLE_DIM, c->utf8 ? "─" : "-", columns - first - second);
+}
+
+void canvas_number(char *buf, size_t size, double value)
+{
+	int digits = NUMBER_WIDTH;
+
+	while (snprintf(buf, size, "%.*g", digits, value) > NUMBER_WIDTH && digits > 1)
+		digits--;
+}
+
+void canvas_figure(char *buf, size_t size, double value)
+{
+	double magnitude = fabs(value);
+
+	if (magnitude < 1000 && magnitude >= 1e-3)
+		snprintf(buf, size, "%.*f", 3 - imax(-1, (int)floor(log10(magnitude))), value);
+	else if (magnitude >= 1000 && magnitude < 1e7)
+		snprintf(buf, size, "%.0f", value);
+	else
+		snprintf(buf, size, "%.2g", value);
+}
+
+void canvas_size(char *buf, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	for (; value >= 1000 && unit + 1 < ARRAY_SIZE(units); unit++)
+		value /= 1024;
+	snprintf(buf, size, "%.*f %s", unit && value < 99.95 ? 1 : 0, value, units[unit]);
+}

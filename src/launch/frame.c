@@ -1,0 +1,226 @@
+/* frame.c - see frame.h */
+#include "launch/frame.h"
+#include "base/util.h"
+#include "launch/canvas.h"
+#include "launch/frame_table.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	LABEL = 10, /* columns of a cell's name */
+	VALUE = 8,  /* and of what it says */
+	CELL_MIN = LABEL + VALUE + 1,
+	CELL_MAX = 25,
+	CELLS = 16,
+};
+
+/* A figure and its name. All have the same size, so that nothing moves as they change. */
+struct cell {
+	const char *label;
+	char value[32];
+};
+
+struct cells {
+	struct cell list[CELLS];
+	int count;
+};
+
+static char *add_cell(struct cells *cells, const char *label)
+{
+	struct cell *cell = &cells->list[cells->count++];
+
+	cell->label = label;
+	return cell->value;
+}
+
+static void add_figure(struct cells *cells, const char *label, double value)
+{
+	char *text = add_cell(cells, label);
+
+	if (isnan(value))
+		snprintf(text, sizeof(cells->list[0].value), "nan");
+	else
+		canvas_figure(text, sizeof(cells->list[0].value), value);
+}
+
+static void add_share(struct cells *cells, const char *label, double share)
+{
+	if (!isnan(share))
+		snprintf(add_cell(cells, label), sizeof(cells->list[0].value), "%.0f %%",
+			 100 * share);
+}
+
+static void add_time(struct cells *cells, const char *label, double ms)
+{
+	char *text = add_cell(cells, label);
+	bool long_one = ms >= 1e4;
+
+	if (isnan(ms))
+		snprintf(text, sizeof(cells->list[0].value), "-");
+	else
+		snprintf(text, sizeof(cells->list[0].value), "%.*f %s",
+			 ms < 10		 ? 2
+			 : ms < 1000 || long_one ? 1
+						 : 0,
+			 long_one ? ms / 1e3 : ms, long_one ? "s" : "ms");
+}
+
+static void add_peak_memory(struct cells *cells, const struct survey *s)
+{
+	uint64_t most = 0;
+
+	for (int i = 0; i < s->count; i++)
+		most = s->ranks[i].peak_bytes > most ? s->ranks[i].peak_bytes : most;
+	canvas_size(add_cell(cells, "memory"), sizeof(cells->list[0].value), most);
+}
+
+#define MEAN(s, member) survey_mean(s, offsetof(struct survey_rank, member))
+
+static void fill_cells(struct cells *cells, const struct survey *s)
+{
+	const struct survey_rank *slowest = survey_slowest(s);
+
+	if (!s->step) {
+		snprintf(add_cell(cells, "starting"), sizeof(cells->list[0].value), "...");
+		add_peak_memory(cells, s);
+		return;
+	}
+	add_figure(cells, "loss", s->loss);
+	add_figure(cells, "samples/s", s->samples_per_s);
+	add_time(cells, "step", s->step_ms);
+	add_peak_memory(cells, s);
+	add_figure(cells, "GFLOP/s", s->gflops);
+	add_share(cells, "of peak", s->gflops / s->peak_gflops);
+	if (grid_size(&s->grid) > 1) {
+		add_share(cells, "busy", MEAN(s, compute));
+		add_share(cells, "messages", MEAN(s, comm));
+		add_share(cells, "waiting", MEAN(s, lost));
+		if (slowest)
+			snprintf(add_cell(cells, "slowest"), sizeof(cells->list[0].value),
+				 "rank %d", slowest->number);
+		else if (!isnan(MEAN(s, lost)))
+			snprintf(add_cell(cells, "slowest"), sizeof(cells->list[0].value),
+				 "none");
+	}
+	if (s->loss_scale != 1 || s->skipped) {
+		canvas_number(add_cell(cells, "scale"), sizeof(cells->list[0].value),
+			      s->loss_scale);
+		snprintf(add_cell(cells, "skipped"), sizeof(cells->list[0].value), "%d",
+			 s->skipped);
+	}
+}
+
+/* As many columns of cells as fit, then as few lines as that allows, filled evenly. */
+static void draw_cells(struct canvas *c, const struct survey *s)
+{
+	struct cells cells = {.count = 0};
+	int across, lines, width;
+
+	fill_cells(&cells, s);
+	across = imax(1, c->columns / CELL_MIN);
+	lines = (int)ceil_div(cells.count, across);
+	across = (int)ceil_div(cells.count, lines);
+	width = imin(c->columns / across, CELL_MAX);
+	for (int i = 0; i < cells.count; i++) {
+		int at = i % across * width;
+
+		canvas_move(c, at);
+		canvas_put(c, STYLE_DIM, cells.list[i].label);
+		canvas_move(c, at + LABEL);
+		canvas_put(c, STYLE_PLAIN, cells.list[i].value);
+		if (i % across == across - 1 || i == cells.count - 1)
+			canvas_end_line(c);
+	}
+}
+
+/* 0:42, 1:02:03, 2 d 3 h. */
+static void format_time(double ms, char *buf, size_t size)
+{
+	double s = ceil(ms / 1e3);
+
+	if (s < 3600)
+		snprintf(buf, size, "%d:%02d", (int)s / 60, (int)s % 60);
+	else if (s < 86400)
+		snprintf(buf, size, "%d:%02d:%02d", (int)s / 3600, (int)s / 60 % 60,
+			 (int)s % 60);
+	else
+		snprintf(buf, size, "%.0f d %.0f h", floor(s / 86400),
+			 floor(fmod(s, 86400) / 3600));
+}
+
+static void draw_bar(struct canvas *c, const struct survey *s)
+{
+	double share = s->steps > 0 ? (double)s->step / s->steps : 0;
+	char before[48], after[64], left[32] = "";
+	int width, digits = snprintf(NULL, 0, "%d", s->steps);
+
+	if (!isnan(s->left_ms))
+		format_time(s->left_ms, left, sizeof(left));
+	snprintf(before, sizeof(before), "step %*d of %d  ", digits, s->step, s->steps);
+	snprintf(after, sizeof(after), "  %3d %%  %s", (int)(100 * share),
+		 s->step >= s->steps ? "done" : left);
+	if (*left && s->step < s->steps)
+		strcat(after, " left");
+	/* Room for a time that is longer than this one: the bar keeps its length. */
+	width = imin(c->columns, 100) - (int)strlen(before) - imax((int)strlen(after), 21);
+	canvas_put(c, STYLE_BOLD, before + (width < 8 ? strlen("step ") : 0));
+	if (width < 8)
+		width = c->columns - c->column - (int)strlen(after);
+	canvas_bar(c, imax(0, width), share, 0);
+	canvas_put(c, STYLE_PLAIN, after);
+	canvas_end_line(c);
+}
+
+/* Nothing has moved for a while: whom do they wait for, and what does that one do? */
+static void draw_standstill(struct canvas *c, const struct survey *s)
+{
+	int victims;
+	const struct survey_rank *culprit = survey_culprit(s, &victims);
+
+	if (!s->stands)
+		return;
+	canvas_putf(c, STYLE_YELLOW, "no step for %.0f s", s->still_ms / 1e3);
+	if (culprit && victims)
+		canvas_putf(c, STYLE_PLAIN, ": %d rank%s wait%s for rank %d, at %s", victims,
+			    victims == 1 ? "" : "s", victims == 1 ? "s" : "", culprit->number,
+			    culprit->where);
+	else if (culprit)
+		canvas_putf(c, STYLE_PLAIN, ": rank %d is at %s", culprit->number,
+			    culprit->where);
+	canvas_end_line(c);
+}
+
+/* No more lines than that. */
+static void cut(struct text *out, size_t begin, int lines)
+{
+	char *p = out->data + begin;
+
+	while (lines-- > 0 && strchr(p, '\n'))
+		p = strchr(p, '\n') + 1;
+	out->len = (size_t)(p - out->data);
+	out->data[out->len] = '\0';
+}
+
+void frame_draw(const struct frame *f, const struct survey *s, struct text *out)
+{
+	struct canvas c = {.out = out,
+			   .columns = f->columns - 1, /* in the last one terminals differ */
+			   .utf8 = f->utf8,
+			   .colour = f->colour};
+	size_t begin = out->len;
+
+	if (f->title) {
+		canvas_put(&c, STYLE_BOLD, f->title);
+		canvas_end_line(&c);
+	}
+	draw_bar(&c, s);
+	draw_cells(&c, s);
+	draw_standstill(&c, s);
+	if (f->table)
+		frame_draw_table(&c, s, f->pids, f->lines ? f->lines - 1 - c.lines : INT_MAX);
+	if (f->lines && !out->failed)
+		cut(out, begin, f->lines - 1);
+}

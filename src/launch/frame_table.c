@@ -1,0 +1,152 @@
+/* frame_table.c - see frame_table.h */
+#include "launch/frame_table.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DOING_MIN = 28, BAR_WIDTH = 10 };
+
+/* From left to right. Where it is narrow, those with the highest "goes" go first; what a
+   rank does takes the rest of the line. */
+enum column { RANK, PLACE, PID, BAR, BUSY, WAITS, NOW, PEAK, COLUMN_COUNT };
+static const struct {
+	const char *name;
+	int width, goes;
+} columns[COLUMN_COUNT] = {
+	[RANK] = {"rank", 4, 0},   [PLACE] = {"dp pp mp", 10, 0},
+	[PID] = {"pid", 9, 3},	   [BAR] = {"", BAR_WIDTH + 2, 4},
+	[BUSY] = {"busy", 6, 0},   [WAITS] = {"waits", 7, 1},
+	[NOW] = {"memory", 10, 2}, [PEAK] = {"peak", 10, 5},
+};
+
+struct table {
+	bool shown[COLUMN_COUNT];
+	int doing; /* columns left for what a rank does */
+};
+
+static void hide(struct table *t, int i)
+{
+	t->doing += t->shown[i] ? columns[i].width : 0;
+	t->shown[i] = false;
+}
+
+static struct table plan(int width, bool pids)
+{
+	struct table t = {.doing = width - 2};
+
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		t.shown[i] = true;
+		t.doing -= columns[i].width;
+	}
+	if (!pids)
+		hide(&t, PID);
+	for (int goes = COLUMN_COUNT; goes > 0; goes--)
+		for (int i = 0; i < COLUMN_COUNT && t.doing < DOING_MIN; i++)
+			if (columns[i].goes == goes)
+				hide(&t, i);
+	return t;
+}
+
+static void draw_heading(struct canvas *c, const struct table *t)
+{
+	int end = 0;
+
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		if (!t->shown[i])
+			continue;
+		end += columns[i].width;
+		canvas_move(c, end - (int)strlen(columns[i].name));
+		canvas_put(c, STYLE_DIM, columns[i].name);
+	}
+	canvas_move(c, end + 2);
+	canvas_put(c, STYLE_DIM, "doing");
+	canvas_end_line(c);
+}
+
+static void format_share(double share, char *buf, size_t size)
+{
+	if (isnan(share))
+		snprintf(buf, size, "-");
+	else
+		snprintf(buf, size, "%.0f %%", 100 * share);
+}
+
+/* What stands at the right end of a column. */
+static void format_cell(const struct survey_rank *r, enum column column, char *buf, size_t size)
+{
+	switch (column) {
+	case RANK:
+		snprintf(buf, size, "%d", r->number);
+		break;
+	case PLACE:
+		snprintf(buf, size, "%2d %2d %2d", r->at.dp, r->at.pp, r->at.mp);
+		break;
+	case PID:
+		snprintf(buf, size, "%d", r->pid);
+		break;
+	case BUSY:
+		format_share(r->compute, buf, size);
+		break;
+	case WAITS:
+		format_share(r->lost, buf, size);
+		break;
+	case NOW:
+		canvas_size(buf, size, r->now_bytes);
+		break;
+	case PEAK:
+		canvas_size(buf, size, r->peak_bytes);
+		break;
+	default:
+		buf[0] = '\0';
+	}
+}
+
+static void draw_doing(struct canvas *c, const struct survey_rank *r)
+{
+	const char *where = r->where;
+
+	/* All are at about the same step, which stands above. */
+	if (!strncmp(where, "step ", 5) && strchr(where + 5, ' '))
+		where = strchr(where + 5, ' ') + 1;
+	canvas_put(c, STYLE_PLAIN, *where ? where : "starting");
+	if (*r->waiting)
+		canvas_putf(c, STYLE_DIM, ", %s", r->waiting);
+}
+
+static void draw_rank(struct canvas *c, const struct table *t, const struct survey_rank *r)
+{
+	int end = 0;
+
+	for (int i = 0; i < COLUMN_COUNT; i++) {
+		char text[64];
+
+		if (!t->shown[i])
+			continue;
+		end += columns[i].width;
+		format_cell(r, (enum column)i, text, sizeof(text));
+		canvas_move(c, end - (i == BAR ? BAR_WIDTH : (int)strlen(text)));
+		if (i == BAR)
+			canvas_bar(c, BAR_WIDTH, r->compute, r->comm);
+		else
+			canvas_put(c, STYLE_PLAIN, text);
+	}
+	canvas_move(c, end + 2);
+	draw_doing(c, r);
+	canvas_end_line(c);
+}
+
+void frame_draw_table(struct canvas *c, const struct survey *s, bool pids, int lines)
+{
+	struct table t = plan(c->columns, pids);
+	int shown = s->count < lines ? s->count : imax(0, lines - 2);
+
+	draw_heading(c, &t);
+	for (int i = 0; i < shown; i++)
+		draw_rank(c, &t, &s->ranks[i]);
+	if (shown < s->count) {
+		canvas_putf(c, STYLE_DIM, "and %d more ranks", s->count - shown);
+		canvas_end_line(c);
+	}
+}

@@ -1,0 +1,52 @@
+/*
+ * survey.h - what the ranks of this machine show at one moment, as plain numbers. The
+ * status board changes while one reads it; the progress screen and kolm top are drawn
+ * from such a copy.
+ */
+#ifndef KOLM_LAUNCH_SURVEY_H
+#define KOLM_LAUNCH_SURVEY_H
+
+#include "comm/shm/shm.h"
+#include "grid/grid.h"
+
+struct survey_rank {
+	int number, pid;
+	struct coords at;
+	char where[96];	    /* "step 12 forward 0"; printable, whatever was on the board */
+	char waiting[64];   /* "waits for rank 3", "in all-reduce", or "" */
+	uint64_t waits_for; /* bit i: rank i of the world */
+	int step;
+	double compute, comm, lost; /* shares of a step; NAN: not known */
+	uint64_t now_bytes, peak_bytes;
+};
+
+/* Figures of steps are averages of the last few, so that they can be read. */
+struct survey {
+	struct grid grid;
+	int count; /* ranks on this machine */
+	int step, steps, skipped;
+	double loss, loss_scale;
+	double step_ms, samples_per_s, gflops;
+	double peak_gflops; /* of all ranks; NAN: not known */
+	double left_ms;	    /* until the last step is over; NAN: not known */
+	double still_ms;    /* since a step was over */
+	bool stands;	    /* that is long, and there is no telling when it will end */
+	struct survey_rank ranks[SHM_RANKS_MAX];
+	/* what it remembers: when the first step that it saw was over, and the last */
+	int first_step;
+	double first_ms, last_ms;
+};
+
+/* count ranks are here; grid is that of the whole run. */
+void survey_init(struct survey *s, const struct grid *grid, int count, double now_ms);
+/* Look again. */
+void survey_take(struct survey *s, struct shm_memory *memory, double now_ms);
+
+/* The mean over the ranks of one of their shares, by its offset. */
+double survey_mean(const struct survey *s, size_t offset);
+/* The rank that the others lose time on, as the last steps went, or NULL: none stands out. */
+const struct survey_rank *survey_slowest(const struct survey *s);
+/* The rank that most others wait for right now and that waits for nobody, or NULL. */
+const struct survey_rank *survey_culprit(const struct survey *s, int *victims);
+
+#endif
