@@ -175,7 +175,7 @@ void canvas_svg_begin_in_page(struct canvas_svg *c, struct text *out, double wid
 		  "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"%s\" width=\"%g\" "
 		  "height=\"%g\" viewBox=\"0 0 %g %g\" font-size=\"12\" role=\"img\" "
 		  "aria-label=\"",
-		  kind, width, height, width, height);
+		  kind, ceil(width), ceil(height), ceil(width), ceil(height));
 	text_add_escaped(out, what);
 	text_add(out, "\">\n");
 }

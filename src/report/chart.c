@@ -121,6 +121,14 @@ double chart_height(const struct chart *c, double width)
 	return p.height;
 }
 
+bool chart_fits(const struct chart *c, double width)
+{
+	struct plot p;
+
+	plot_init(&p, c, width, NULL);
+	return !p.upward && c->series_count <= 5;
+}
+
 void chart_draw(const struct chart *c, double width, struct canvas *canvas)
 {
 	struct plot p;

@@ -49,24 +49,26 @@ bool chart_has_points(const struct chart *c);
 
 /* How high a chart so many units wide wants to be, and the chart. */
 double chart_height(const struct chart *c, double width);
+/* Can everything be read at that width? */
+bool chart_fits(const struct chart *c, double width);
 void chart_draw(const struct chart *c, double width, struct canvas *canvas);
 
 /* What the mark of series i looks like; for legends elsewhere. */
 enum hue chart_hue(int series);
 
 /*
- * Round values along an axis from low to high: at most max of them. For a logarithmic axis
- * they are powers of ten, and 2 and 5 times them where there are few. The range may grow so
- * that it begins and ends at a round value.
+ * Round values along an axis from low to high: at most max of them. A linear axis grows so
+ * that it begins and ends at one. On a logarithmic axis they are powers of ten, with 2 and 5
+ * times them where there are few, or powers of two.
  */
 enum { TICKS_MAX = 16 };
 struct ticks {
 	double low, high;
 	double at[TICKS_MAX];
 	int count;
-	int digits; /* behind the point that tell them apart */
+	int digits; /* behind the point, for number_format */
 };
 struct ticks ticks_linear(double low, double high, int max);
-struct ticks ticks_log(double low, double high, int max);
+struct ticks ticks_log(double low, double high, bool binary, int max);
 
 #endif

@@ -17,7 +17,7 @@ static void point_text(const struct plot *p, const struct chart_series *s,
 	if (c->category_count)
 		text_add(out, c->categories[(int)q->x]);
 	else
-		number_format(q->x, -1, out);
+		number_format(q->x, NUMBER_SHORT, out);
 	text_add(out, " → ");
 	plot_format_y(p, q->y, out);
 	if (q->spread > 0) {
@@ -186,8 +186,8 @@ static void draw_group(struct plot *p, int series, double slot)
 			continue;
 		draw_bar(p, series, q, x, width, 0);
 		draw_spread(p, x + width / 2, q, INK_TEXT);
-		draw_amount(p, x + width / 2, plot_y(p, q->y + fmax(q->spread, 0)), width + 6,
-			    q->y);
+		draw_amount(p, x + width / 2, plot_y(p, q->y + fmax(q->spread, 0)),
+			    n > 1 ? width : slot - 4, q->y);
 	}
 }
 

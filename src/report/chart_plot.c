@@ -83,9 +83,29 @@ static struct range range_of(const struct chart *c, bool of_x)
 	/* Lines and bars are compared by their length: from 0. Curves by their shape. */
 	if (!of_x && !c->log_y && c->kind != CHART_CURVE)
 		include(&r, 0);
+	/* Room for the numbers above bars, and around what is on a logarithmic axis. */
+	if (!of_x && has_bars(c) && !c->log_y)
+		r.high += 0.06 * fmax(r.high, 0);
+	if (!of_x && c->log_y && r.high > r.low) {
+		r.low /= pow(r.high / r.low, 0.04);
+		r.high *= pow(r.high / r.low, 0.04);
+	}
 	if (r.low > r.high)
 		r = (struct range){0, 1};
 	return r;
+}
+
+/* Loss scales are powers of two, and read best as such. */
+static bool are_binary(const struct chart *c)
+{
+	for (int i = 0; i < c->series_count; i++)
+		for (int k = 0; k < c->series[i].count; k++) {
+			double y = c->series[i].points[k].y;
+
+			if (plot_shows(c, 1, y) && (y < 2 || exp2(round(log2(y))) != y))
+				return false;
+		}
+	return true;
 }
 
 static void choose_scale(struct plot *p, double high)
@@ -135,7 +155,7 @@ static bool ticks_at_points(struct plot *p)
 	struct ticks *t = &p->x;
 
 	t->count = 0;
-	t->digits = -1;
+	t->digits = NUMBER_SHORT;
 	for (int i = 0; i < c->series_count; i++)
 		for (int k = 0; k < c->series[i].count; k++) {
 			double x = c->series[i].points[k].x;
@@ -163,7 +183,7 @@ static void choose_x(struct plot *p)
 {
 	const struct chart *c = p->chart;
 	struct range r = range_of(c, true);
-	int most = imax((int)((p->right - p->left) / 60), 2);
+	int most = imax((int)((p->right - p->left) / 45), 2);
 
 	if (c->category_count)
 		return;
@@ -174,7 +194,12 @@ static void choose_x(struct plot *p)
 	p->x.high = r.high;
 	if (c->kind == CHART_LINE && ticks_at_points(p))
 		return;
-	p->x = c->log_x ? ticks_log(r.low, r.high, most) : ticks_linear(r.low, r.high, most);
+	p->x = c->log_x ? ticks_log(r.low, r.high, false, most)
+			: ticks_linear(r.low, r.high, most);
+	/* There is no step 2.5. */
+	while (!c->log_x && p->x.digits > 0 && r.low == round(r.low) &&
+	       r.high == round(r.high) && r.high - r.low > 2 && most > 2)
+		p->x = ticks_linear(r.low, r.high, --most);
 	if (c->kind == CHART_CURVE && !c->log_x) {
 		/* A curve fills the width: what is beyond its ends is not there. */
 		p->x.low = r.low;
@@ -233,12 +258,13 @@ static void choose_categories(struct plot *p)
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas)
 {
 	struct range y = range_of(chart, false);
-	double area = fmin(fmax(width * 0.4, 150), 250), legend;
+	double area = fmin(fmax(width * 0.36, 150), 225), legend;
 
 	*p = (struct plot){.chart = chart, .canvas = canvas, .width = width};
 	choose_scale(p, fmax(fabs(y.low), fabs(y.high)));
-	p->y = chart->log_y ? ticks_log(y.low * p->scale, y.high * p->scale, 7)
-			    : ticks_linear(y.low * p->scale, y.high * p->scale, 7);
+	p->y = chart->log_y
+		       ? ticks_log(y.low * p->scale, y.high * p->scale, are_binary(chart), 8)
+		       : ticks_linear(y.low * p->scale, y.high * p->scale, 7);
 	legend = plot_legend(p, NULL);
 	p->left = tick_width(p) + 10;
 	p->right = width - 12;

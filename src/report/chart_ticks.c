@@ -54,42 +54,49 @@ struct ticks ticks_linear(double low, double high, int max)
 	return t;
 }
 
-/* 1, 2 and 5 times powers of ten, for less than three powers. */
-static void add_between(struct ticks *t, int max)
+/* The values of a logarithmic axis: base to the powers from first to last, times each of some
+   steps; those within the range. */
+static void add_powers(struct ticks *t, int max, double base, const double *steps, int n)
 {
-	static const double steps[] = {1, 2, 5};
-	int first = (int)floor(log10(t->low)), last = (int)ceil(log10(t->high));
+	double first = floor(log(t->low) / log(base)), last = ceil(log(t->high) / log(base));
+	double every = ceil((last - first + 1) / max);
 
-	for (int power = first; power <= last; power++)
-		for (size_t i = 0; i < ARRAY_SIZE(steps) && t->count < max; i++) {
-			double at = steps[i] * pow(10, power);
+	t->count = 0;
+	for (double power = first; power <= last + 0.5; power += every)
+		for (int i = 0; i < n; i++) {
+			double at = steps[i] * pow(base, power);
 
-			if (at >= t->low * (1 - 1e-9) && at <= t->high * (1 + 1e-9))
+			if (t->count < TICKS_MAX && at >= t->low * (1 - 1e-9) &&
+			    at <= t->high * (1 + 1e-9))
 				t->at[t->count++] = at;
 		}
 }
 
-struct ticks ticks_log(double low, double high, int max)
+struct ticks ticks_log(double low, double high, bool binary, int max)
 {
-	struct ticks t = {.low = low, .high = high};
-	double first, last, every;
+	static const double steps[] = {1, 2, 5};
+	struct ticks t = {.low = low, .high = high, .digits = NUMBER_SHORT};
+	struct ticks linear;
 
 	max = imin(imax(max, 2), TICKS_MAX);
 	if (!(high > low * (1 + 1e-9))) {
 		t.low = low / 2;
 		t.high = high * 2;
 	}
-	first = floor(log10(t.low) + 1e-9);
-	last = ceil(log10(t.high) - 1e-9);
-	if (last - first < 3) {
-		add_between(&t, max);
-	} else {
-		t.low = pow(10, first);
-		t.high = pow(10, last);
-		every = ceil((last - first + 1) / max);
-		for (double power = first; power <= last + 0.5 && t.count < max; power += every)
-			t.at[t.count++] = pow(10, power);
+	if (binary) {
+		add_powers(&t, max, 2, steps, 1);
+		return t;
 	}
-	t.digits = -1;
+	add_powers(&t, max, 10, steps, 1);
+	if (t.count < 3 && t.high / t.low < 1e3)
+		add_powers(&t, max, 10, steps, ARRAY_SIZE(steps));
+	if (t.count >= 2)
+		return t;
+	/* So narrow that it is nearly straight. */
+	linear = ticks_linear(t.low, t.high, max);
+	t.count = 0;
+	for (int i = 0; i < linear.count; i++)
+		if (linear.at[i] >= t.low && linear.at[i] <= t.high)
+			t.at[t.count++] = linear.at[i];
 	return t;
 }

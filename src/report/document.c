@@ -138,30 +138,25 @@ static const char *make_anchor(struct document *d, const char *number, const cha
 			c = (char)(c - 'A' + 'a');
 		*out++ = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';
 	}
-	for (out = anchor; *out; out++)
-		if (*out == '.')
-			*out = '-';
 	return anchor;
 }
 
-const struct block *document_heading(struct document *d, int level, const char *id,
-				     const char *text)
+struct section document_heading(struct document *d, int level, const char *id, const char *text)
 {
 	struct block *b = add(d, BLOCK_HEADING, text);
+	const int *n = d->numbers;
 
 	d->numbers[level - 1]++;
 	for (int i = level; i < 3; i++)
 		d->numbers[i] = 0;
 	b->level = level;
-	b->number = level == 1	 ? document_stringf(d, "%d", d->numbers[0])
-		    : level == 2 ? document_stringf(d, "%d.%d", d->numbers[0], d->numbers[1])
-				 : "";
-	b->anchor = make_anchor(d,
-				level < 3 ? b->number
-					  : document_stringf(d, "%d.%d.%d", d->numbers[0],
-							     d->numbers[1], d->numbers[2]),
-				id);
-	return b;
+	if (level == 1)
+		b->number = document_stringf(d, "%d", n[0]);
+	if (level == 2)
+		b->number = document_stringf(d, "%d.%d", n[0], n[1]);
+	b->anchor = make_anchor(d, document_stringf(d, "%d-%d-%d", n[0], n[1], n[2]), id);
+	return (struct section){b->anchor, document_stringf(d, "%s%s%s", b->number,
+							    *b->number ? " " : "", b->text)};
 }
 
 void document_paragraph(struct document *d, const char *text)
@@ -185,9 +180,12 @@ void document_note(struct document *d, const char *text)
 		add(d, BLOCK_NOTE, text);
 }
 
-void document_item(struct document *d, const char *text, const char *link)
+void document_item(struct document *d, const char *lead, const char *text, const char *link)
 {
-	add(d, BLOCK_ITEM, text)->link = link;
+	struct block *b = add(d, BLOCK_ITEM, lead);
+
+	b->answer = document_string(d, text);
+	b->link = link;
 }
 
 void document_code(struct document *d, const char *text)

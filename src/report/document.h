@@ -43,10 +43,10 @@ struct block {
 	int level;	    /* of a heading: 1, 2, 3 */
 	const char *number; /* of a heading: "3.1", or "" */
 	const char *anchor; /* of a heading: names it in links */
-	const char *text;   /* of a heading, paragraph, note, code; the question */
-	const char *answer;
-	const char *link; /* an item that leads to a heading of that anchor, or NULL */
-	bool supported;	  /* the data say so */
+	const char *text;   /* of a heading, paragraph, note, code; the question; the lead */
+	const char *answer; /* and what follows a lead */
+	const char *link;   /* an item that leads to a heading of that anchor, or NULL */
+	bool supported;	    /* the data say so */
 	struct table *table;
 	struct chart *chart;
 	struct drawing drawing;
@@ -70,14 +70,19 @@ const char *document_string(struct document *d, const char *s);
 const char *document_stringf(struct document *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What leads to a heading: its anchor, and "3.1 Strong scaling". */
+struct section {
+	const char *anchor, *label; /* NULL: there is no such section */
+};
 /* A numbered heading; its anchor is made from id. */
-const struct block *document_heading(struct document *d, int level, const char *id,
-				     const char *text);
+struct section document_heading(struct document *d, int level, const char *id,
+				const char *text);
 void document_paragraph(struct document *d, const char *text);
 void document_paragraphf(struct document *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void document_note(struct document *d, const char *text);
-void document_item(struct document *d, const char *text, const char *link);
+/* lead is set apart, and leads to the heading of that anchor (or NULL). */
+void document_item(struct document *d, const char *lead, const char *text, const char *link);
 void document_code(struct document *d, const char *text);
 void document_table(struct document *d, struct table *table);
 void document_chart(struct document *d, struct chart *chart);

@@ -77,8 +77,8 @@ enum status figure_schedule(struct document *d, enum schedule_kind kind, int sta
 	TRY(schedule_init(&s, kind, stages, micro_batches, 1, err));
 	TRY(timeline_simulate(&t, &s, costs, err));
 	figure_timeline(d, &t,
-			document_stringf(d, "%s: %d stages, %d micro-batches, idle %.0f %%",
-					 schedule_name(kind), stages, micro_batches,
+			document_stringf(d, "%s: %d micro-batches take %.4g ms, idle %.0f %%",
+					 schedule_name(kind), micro_batches, t.makespan_ms,
 					 t.bubble * 100),
 			caption);
 out:

@@ -7,7 +7,8 @@
 /* Made from page.css and page.js when kolm is built. */
 extern const char report_page_css[], report_page_js[];
 
-enum { CHART_WIDTH = 640 };
+/* A chart takes half of the page, or all of it where it could not be read otherwise. */
+enum { CHART_WIDTH = 520, WIDE_WIDTH = 960 };
 
 /* <name class="...">escaped text</name> */
 static void element(struct text *out, const char *open, const char *text, const char *close)
@@ -47,9 +48,16 @@ static void add_style(struct text *out)
 	text_add(out, "</style>\n");
 }
 
+static void add_entry(const struct block *b, struct text *out)
+{
+	text_addf(out, "<li><a href=\"#%s\"><span class=\"number\">%s</span> ", b->anchor,
+		  b->number);
+	element(out, "", b->text, "</a>");
+}
+
 static void add_contents(const struct document *d, struct text *out)
 {
-	bool open = false; /* a list below an entry */
+	int level = 0; /* of the entry that is open */
 
 	text_add(out, "<nav id=\"contents\" aria-label=\"Contents\">\n<ol>\n");
 	for (size_t i = 0; i < d->count; i++) {
@@ -57,18 +65,14 @@ static void add_contents(const struct document *d, struct text *out)
 
 		if (b->kind != BLOCK_HEADING || b->level > 2)
 			continue;
-		if (b->level == 1) {
-			text_add(out, open ? "</ol></li>\n" : "");
-			open = true;
-			text_addf(out, "<li><a href=\"#%s\">", b->anchor);
-		} else {
-			text_addf(out, "<li><a href=\"#%s\">", b->anchor);
-		}
-		text_addf(out, "<span class=\"number\">%s</span> ", b->number);
-		text_add_escaped(out, b->text);
-		text_add(out, b->level == 1 ? "</a><ol>\n" : "</a></li>\n");
+		if (b->level > level && level)
+			text_add(out, "\n<ol>\n");
+		else if (level)
+			text_add(out, b->level < level ? "</li>\n</ol></li>\n" : "</li>\n");
+		add_entry(b, out);
+		level = b->level;
 	}
-	text_add(out, open ? "</ol></li>\n" : "<li>nothing</li>\n");
+	text_add(out, level == 2 ? "</li>\n</ol></li>\n" : level ? "</li>\n" : "<li></li>\n");
 	text_add(out, "</ol>\n</nav>\n");
 }
 
@@ -131,14 +135,14 @@ static void add_table(const struct table *t, struct text *out)
 
 static void add_chart(const struct chart *c, struct text *out)
 {
+	int width = chart_fits(c, CHART_WIDTH) ? CHART_WIDTH : WIDE_WIDTH;
 	struct canvas_svg svg;
 
-	text_add(out, "<figure class=\"chart\">\n");
+	text_add(out, width == CHART_WIDTH ? "<figure>\n" : "<figure class=\"wide\">\n");
 	if (*c->title)
 		element(out, "<p class=\"title\">", c->title, "</p>\n");
-	canvas_svg_begin_in_page(&svg, out, CHART_WIDTH, chart_height(c, CHART_WIDTH), "chart",
-				 c->title);
-	chart_draw(c, CHART_WIDTH, &svg.canvas);
+	canvas_svg_begin_in_page(&svg, out, width, chart_height(c, width), "chart", c->title);
+	chart_draw(c, width, &svg.canvas);
 	canvas_svg_end(&svg);
 	if (*c->caption)
 		element(out, "<figcaption>", c->caption, "</figcaption>\n");
@@ -184,7 +188,7 @@ static void add_item(const struct block *b, struct text *out)
 	if (b->link)
 		text_addf(out, "<a href=\"#%s\">", b->link);
 	text_add_escaped(out, b->text);
-	text_add(out, b->link ? "</a></li>\n" : "</li>\n");
+	element(out, b->link ? "</a>: " : ": ", b->answer, "</li>\n");
 }
 
 static void add_code(const char *text, struct text *out)

@@ -7,16 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Charts are drawn 700 units wide and set at this scale, so that their text is 8 points. */
-#define CHART_SCALE (CONTENT_WIDTH / 700.0)
-#define PAIR_GAP    14.0
-
 static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0};
 static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0};
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16};
 static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0};
 static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0};
-static const struct setting figure_title = {{.size = 8.6, .bold = true}, 12, INK_TEXT, 0};
 static const struct setting headings[] = {
 	{{.size = 16, .bold = true}, 20, INK_TEXT, 0},
 	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0},
@@ -41,112 +36,38 @@ static void draw_header(struct layout *l)
 						      l->document->title, &rest));
 	canvas_text(l->canvas, MARGIN, 40, left, cut ? cut : "");
 	free(cut);
-	cut = strndup(l->section,
-		      layout_line(l, &line.font, CONTENT_WIDTH * 0.48, l->section, &rest));
+	cut = strndup(l->page_section,
+		      layout_line(l, &line.font, CONTENT_WIDTH * 0.48, l->page_section, &rest));
 	canvas_text(l->canvas, PAGE_WIDTH - MARGIN, 40, right, cut ? cut : "");
 	free(cut);
 	canvas_line(l->canvas, MARGIN, 47, PAGE_WIDTH - MARGIN, 47,
 		    (struct paint){.stroke = INK_RULE, .width = 0.75});
 }
 
+/* When it is full, a page knows what it is about. */
+static void end_page(struct layout *l)
+{
+	if (!l->page)
+		return;
+	draw_header(l);
+	if (l->sheet)
+		l->sheet->end_page(l->sheet);
+}
+
 void layout_new_page(struct layout *l)
 {
-	if (l->sheet && l->page)
-		l->sheet->end_page(l->sheet);
+	end_page(l);
 	l->page++;
 	l->y = CONTENT_TOP;
+	l->page_section = l->section;
 	if (l->sheet)
 		l->sheet->begin_page(l->sheet);
-	draw_header(l);
 }
 
 void layout_need(struct layout *l, double height)
 {
 	if (l->y + height > CONTENT_BOTTOM && l->y > CONTENT_TOP)
 		layout_new_page(l);
-}
-
-/* ---- charts and drawings ---- */
-
-static bool is_slim(const struct block *b)
-{
-	return b->kind == BLOCK_CHART && b->chart->category_count <= 6 &&
-	       b->chart->series_count <= 5;
-}
-
-/* Two charts with few points share the width. */
-static bool is_pair(const struct layout *l, size_t i)
-{
-	return i + 1 < l->document->count && is_slim(&l->document->blocks[i]) &&
-	       is_slim(&l->document->blocks[i + 1]);
-}
-
-static double chart_block_height(struct layout *l, const struct chart *c, double width)
-{
-	double height = chart_height(c, width / CHART_SCALE) * CHART_SCALE + 6;
-
-	if (*c->title)
-		height += layout_count_lines(l, &figure_title, width, c->title) *
-			  figure_title.leading;
-	if (*c->caption)
-		height += layout_count_lines(l, &small_print, width, c->caption) *
-				  small_print.leading +
-			  2;
-	return height;
-}
-
-static void put_chart(struct layout *l, const struct chart *c, double x, double width)
-{
-	double y = l->y, height = chart_height(c, width / CHART_SCALE) * CHART_SCALE;
-
-	if (*c->title) {
-		layout_put(l, &figure_title, x, y + figure_title.font.size, width, ANCHOR_START,
-			   c->title);
-		y += layout_count_lines(l, &figure_title, width, c->title) *
-		     figure_title.leading;
-	}
-	y += 4;
-	if (l->sheet) {
-		l->sheet->place(l->sheet, x, y, CHART_SCALE);
-		chart_draw(c, width / CHART_SCALE, l->canvas);
-		l->sheet->restore(l->sheet);
-	}
-	if (*c->caption)
-		layout_put(l, &small_print, x, y + height + 2 + small_print.font.size, width,
-			   ANCHOR_START, c->caption);
-}
-
-static double drawing_scale(const struct drawing *d)
-{
-	double room = CONTENT_BOTTOM - CONTENT_TOP - 60;
-
-	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.8);
-}
-
-static double drawing_height(struct layout *l, const struct block *b)
-{
-	double height = b->drawing.height * drawing_scale(&b->drawing) + 6;
-
-	if (*b->caption)
-		height += layout_count_lines(l, &small_print, CONTENT_WIDTH, b->caption) *
-			  small_print.leading;
-	return height;
-}
-
-static void put_drawing(struct layout *l, const struct block *b)
-{
-	double scale = drawing_scale(&b->drawing);
-
-	layout_need(l, drawing_height(l, b));
-	if (l->sheet) {
-		l->sheet->place(l->sheet, MARGIN, l->y, scale);
-		b->drawing.draw(b->drawing.arg, l->canvas);
-		l->sheet->restore(l->sheet);
-	}
-	l->y += b->drawing.height * scale + 6;
-	if (*b->caption)
-		layout_flow(l, &small_print, MARGIN, CONTENT_WIDTH, b->caption);
-	l->y += 10;
 }
 
 /* ---- text ---- */
@@ -167,9 +88,9 @@ static double start_height(struct layout *l, size_t i)
 	case BLOCK_TABLE:
 		return layout_table_start(l, b->table);
 	case BLOCK_CHART:
-		return is_pair(l, i) ? 190 : chart_block_height(l, b->chart, CONTENT_WIDTH);
+		return layout_charts_height(l, i);
 	case BLOCK_DRAWING:
-		return drawing_height(l, b);
+		return layout_drawing_height(l, b);
 	case BLOCK_NEW_PAGE:
 		return 0;
 	default:
@@ -183,9 +104,11 @@ static void put_heading(struct layout *l, size_t i)
 	const struct setting *s = &headings[b->level - 1];
 	double number = 0;
 
+	layout_need(l, fmin(start_height(l, i), CONTENT_BOTTOM - CONTENT_TOP));
 	if (b->level == 1)
 		l->section = b->text;
-	layout_need(l, fmin(start_height(l, i), CONTENT_BOTTOM - CONTENT_TOP));
+	if (l->y == CONTENT_TOP)
+		l->page_section = l->section;
 	if (l->y > CONTENT_TOP)
 		l->y += above_heading[b->level - 1];
 	l->heading_pages[i] = l->page;
@@ -237,11 +160,16 @@ static void put_answer(struct layout *l, const struct block *b)
 
 static void put_item(struct layout *l, const struct block *b)
 {
-	layout_need(l, body.leading);
+	char *whole = NULL;
+
+	if (asprintf(&whole, "%s: %s", b->text, b->answer) < 0)
+		return;
+	layout_need(l, 2 * body.leading);
 	canvas_text(l->canvas, MARGIN + 4, l->y + body.font.size,
 		    (struct label){.font = body.font}, "•");
-	layout_flow(l, &body, MARGIN + 16, CONTENT_WIDTH - 16, b->text);
+	layout_flow(l, &body, MARGIN + 16, CONTENT_WIDTH - 16, whole);
 	l->y += 3;
+	free(whole);
 }
 
 /* ---- the list of headings ---- */
@@ -280,6 +208,10 @@ static void put_entry(struct layout *l, size_t i)
 
 static void put_contents(struct layout *l)
 {
+	layout_need(l, 4 * contents.leading);
+	l->y += 8;
+	layout_flow(l, &headings[2], MARGIN, CONTENT_WIDTH, "Contents");
+	l->y += 4;
 	for (size_t i = 0; i < l->document->count; i++)
 		if (l->document->blocks[i].kind == BLOCK_HEADING &&
 		    l->document->blocks[i].level <= 2)
@@ -308,7 +240,6 @@ static void put_title(struct layout *l)
 static size_t put_block(struct layout *l, size_t i)
 {
 	const struct block *b = &l->document->blocks[i];
-	double half = (CONTENT_WIDTH - PAIR_GAP) / 2, height;
 
 	switch (b->kind) {
 	case BLOCK_HEADING:
@@ -332,22 +263,9 @@ static size_t put_block(struct layout *l, size_t i)
 		layout_table(l, b->table);
 		break;
 	case BLOCK_CHART:
-		if (is_pair(l, i)) {
-			height = fmax(chart_block_height(l, b->chart, half),
-				      chart_block_height(l, b[1].chart, half));
-			layout_need(l, height);
-			put_chart(l, b->chart, MARGIN, half);
-			put_chart(l, b[1].chart, MARGIN + half + PAIR_GAP, half);
-			l->y += height + 12;
-			return i + 2;
-		}
-		height = chart_block_height(l, b->chart, CONTENT_WIDTH);
-		layout_need(l, height);
-		put_chart(l, b->chart, MARGIN, CONTENT_WIDTH);
-		l->y += height + 12;
-		break;
+		return layout_charts(l, i);
 	case BLOCK_DRAWING:
-		put_drawing(l, b);
+		layout_drawing(l, b);
 		break;
 	case BLOCK_ANSWER:
 		put_answer(l, b);
@@ -371,52 +289,14 @@ static void run(struct layout *l)
 	put_title(l);
 	for (size_t i = 0; i < l->document->count;)
 		i = put_block(l, i);
-	if (l->sheet)
-		l->sheet->end_page(l->sheet);
+	end_page(l);
 	l->pages = l->page;
 }
 
-/* ---- counting pages: a canvas that draws nothing ---- */
-
-struct blank {
-	struct canvas canvas;
-	struct canvas *real; /* knows how wide text is */
-};
-
-static void blank_rectangle(struct canvas *c, struct point at, struct point size, double radius,
-			    const struct paint *paint)
-{
-	(void)c, (void)at, (void)size, (void)radius, (void)paint;
-}
-
-static void blank_polygon(struct canvas *c, const struct point *points, int n, bool closed,
-			  const struct paint *paint)
-{
-	(void)c, (void)points, (void)n, (void)closed, (void)paint;
-}
-
-static void blank_text(struct canvas *c, double x, double y, const struct label *label,
-		       const char *text)
-{
-	(void)c, (void)x, (void)y, (void)label, (void)text;
-}
-
-static double blank_text_width(struct canvas *c, const struct font *font, const char *text)
-{
-	return canvas_text_width(((struct blank *)c)->real, *font, text);
-}
-
-static const struct canvas_ops blank_ops = {
-	.rectangle = blank_rectangle,
-	.polygon = blank_polygon,
-	.text = blank_text,
-	.text_width = blank_text_width,
-};
-
 enum status layout_document(const struct document *d, struct sheet *sheet, struct error *err)
 {
-	struct blank blank = {{&blank_ops}, sheet->canvas};
-	struct layout l = {.document = d, .canvas = &blank.canvas};
+	struct blank_canvas blank;
+	struct layout l = {.document = d, .canvas = blank_canvas_init(&blank, sheet->canvas)};
 
 	l.heading_pages = calloc(d->count + 1, sizeof(*l.heading_pages));
 	if (!l.heading_pages)

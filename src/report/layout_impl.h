@@ -15,9 +15,16 @@ struct layout {
 	struct canvas *canvas; /* where text goes: the sheet's, or one that draws nothing */
 	double y;	       /* the next block begins here */
 	int page, pages;
-	int *heading_pages; /* by block */
-	const char *section;
+	int *heading_pages;		    /* by block */
+	const char *section, *page_section; /* now, and for the head of this page */
 };
+
+/* A canvas that draws nothing; the real one tells how wide text is. */
+struct blank_canvas {
+	struct canvas canvas;
+	struct canvas *real;
+};
+struct canvas *blank_canvas_init(struct blank_canvas *b, struct canvas *real);
 
 /* Go to a new page unless so much fits on this one. */
 void layout_need(struct layout *l, double height);
@@ -44,6 +51,12 @@ void layout_flow(struct layout *l, const struct setting *s, double x, double wid
 /* The same in a place of its own, first base line at y. */
 void layout_put(struct layout *l, const struct setting *s, double x, double y, double width,
 		enum anchor anchor, const char *text);
+
+/* The chart that is block i, or it and the next side by side; returns the block after. */
+size_t layout_charts(struct layout *l, size_t i);
+double layout_charts_height(struct layout *l, size_t i);
+void layout_drawing(struct layout *l, const struct block *b);
+double layout_drawing_height(struct layout *l, const struct block *b);
 
 void layout_table(struct layout *l, const struct table *t);
 /* Title, heading and first rows, which stay together. */

@@ -57,7 +57,7 @@ static void measure(const struct grid_of_cells *g, int column, double *wanted, d
 		/* Numbers stay on a line; headings and text may go on below. */
 		if (row >= 0 && column_is_numeric(&g->t->columns[column]))
 			word = width;
-		*wanted = fmax(*wanted, row < 0 ? word : width);
+		*wanted = fmax(*wanted, row < 0 ? fmax(word, width / 2 + 6) : width);
 		*needed = fmax(*needed, word);
 		text_release(&t);
 	}
@@ -234,7 +234,9 @@ void layout_table(struct layout *l, const struct table *t)
 
 	if (prepare(&g, l, t) != OK)
 		return;
-	layout_need(l, start_height(&g));
+	layout_need(l, start_height(&g) + 6);
+	if (l->y > CONTENT_TOP)
+		l->y += 6;
 	if (*t->title) {
 		layout_flow(l, &title_setting, MARGIN, CONTENT_WIDTH, t->title);
 		l->y += 3;

@@ -153,11 +153,13 @@ static const struct canvas_ops pdf_ops = {
 
 static void pdf_begin_page(struct sheet *s)
 {
-	(void)s; /* cairo begins one by itself */
+	/* Links are parts of a structure, which needs something around them. */
+	cairo_tag_begin(pdf_of_sheet(s)->cr, "Sect", NULL);
 }
 
 static void pdf_end_page(struct sheet *s)
 {
+	cairo_tag_end(pdf_of_sheet(s)->cr, "Sect");
 	cairo_show_page(pdf_of_sheet(s)->cr);
 }
 
@@ -180,8 +182,7 @@ static void pdf_heading(struct sheet *s, const struct block *b, double y)
 	char where[512], *name = NULL;
 	int parent = b->level == 1 ? CAIRO_PDF_OUTLINE_ROOT : p->outline[0];
 
-	snprintf(where, sizeof(where), "name='%.400s' x=0 y=%.2f internal", b->anchor,
-		 fmax(y - 12, 0));
+	snprintf(where, sizeof(where), "name='%.400s' x=0 y=%.2f", b->anchor, fmax(y - 12, 0));
 	cairo_tag_begin(p->cr, CAIRO_TAG_DEST, where);
 	cairo_tag_end(p->cr, CAIRO_TAG_DEST);
 	if (b->level > 2 || asprintf(&name, "%s %s", b->number, b->text) < 0)

@@ -38,7 +38,7 @@ static void add_overview(struct document *d, const struct sources *s)
 			list = document_stringf(d, "%s%s%s", list, k ? ", " : "", id);
 		study_count(&s->studies[i], &rows, &failed);
 		v[0] = text_value(document_string(d, s->studies[i].title));
-		v[0].link = s->studies[i].anchor;
+		v[0].link = s->studies[i].section.anchor;
 		v[1] = text_value(list);
 		v[2] = (struct value){.present = true, .number = rows};
 		v[3] = (struct value){.present = failed > 0, .number = failed};
@@ -74,9 +74,8 @@ static void add_short_answers(struct document *d, const struct sources *s)
 		const char *answer = study_first_answer(&s->studies[i]);
 
 		if (answer)
-			document_item(
-				d, document_stringf(d, "%s: %s", s->studies[i].title, answer),
-				s->studies[i].anchor);
+			document_item(d, s->studies[i].title, answer,
+				      s->studies[i].section.anchor);
 	}
 }
 
@@ -93,10 +92,10 @@ static struct grid choose_grid(const struct sources *s)
 	return grid_size(&best) > 1 ? best : (struct grid){2, 2, 2};
 }
 
-static const char *add_grid(struct document *d, const struct sources *s)
+static struct section add_grid(struct document *d, const struct sources *s)
 {
 	struct grid g = choose_grid(s);
-	const char *anchor = document_heading(d, 1, "grid", "The grid of ranks")->anchor;
+	struct section section = document_heading(d, 1, "grid", "The grid of ranks");
 
 	document_paragraphf(
 		d,
@@ -116,7 +115,7 @@ static const char *add_grid(struct document *d, const struct sources *s)
 				 "The grid --dp %d --pp %d --mp %d, as 'kolm grid' draws it. A "
 				 "number is a rank.",
 				 g.dp, g.pp, g.mp));
-	return anchor;
+	return section;
 }
 
 static enum status add_overlap(struct document *d, struct error *err)
@@ -163,6 +162,26 @@ out:
 	return st;
 }
 
+/* A step as it really was: the first that a study has to show. */
+static void add_measured(struct document *d, const struct sources *s, timeline_reader reader)
+{
+	struct gantt g;
+	bool shown = false;
+
+	for (int i = 0; i < s->study_count && !shown; i++)
+		for (size_t k = 0; !shown && study_gantt(&s->studies[i], k, reader, &g); k++) {
+			shown = g.timeline.stages > 1;
+			if (shown)
+				figure_timeline(
+					d, &g.timeline, g.title,
+					document_stringf(d,
+							 "As measured: step %d of %s in "
+							 "the study '%s'.",
+							 g.step, g.run, s->studies[i].title));
+			timeline_release(&g.timeline);
+		}
+}
+
 /* The studies, in chapters by the letter of their first requirement. */
 static enum status add_studies(struct document *d, struct sources *s, timeline_reader reader,
 			       struct error *err)
@@ -186,15 +205,15 @@ out:
 	return st;
 }
 
-static const char *add_runs(struct document *d, struct sources *s)
+static struct section add_runs(struct document *d, struct sources *s)
 {
-	const char *anchor;
+	struct section section = {NULL, NULL};
 	size_t place, end;
 
 	if (!s->run_count)
-		return NULL;
+		return section;
 	document_new_page(d);
-	anchor = document_heading(d, 1, "runs", "Runs")->anchor;
+	section = document_heading(d, 1, "runs", "Runs");
 	document_paragraph(d, "Single runs, as 'kolm train' has left them.");
 	/* The table of all of them links to what follows: it is made when that is there. */
 	place = d->count;
@@ -203,7 +222,7 @@ static const char *add_runs(struct document *d, struct sources *s)
 	end = d->count;
 	document_table(d, run_result_compare(s->runs, s->run_count, d));
 	document_move(d, end, place);
-	return anchor;
+	return section;
 }
 
 static void add_title(struct document *d, const struct sources *s,
@@ -227,7 +246,7 @@ static void add_title(struct document *d, const struct sources *s,
 enum status report_build(struct document *d, struct sources *s, const struct report_options *o,
 			 struct error *err)
 {
-	struct report_anchors a = {.grid = NULL};
+	struct report_sections own;
 	size_t summary, end;
 	enum status st;
 
@@ -235,20 +254,20 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	add_title(d, s, o);
 	document_heading(d, 1, "summary", "Summary");
 	summary = d->count;
-	document_new_page(d);
-	a.grid = add_grid(d, s);
-	a.overlap = document_heading(d, 1, "overlap", "How the pipeline overlaps")->anchor;
+	own.grid = add_grid(d, s);
+	own.overlap = document_heading(d, 1, "overlap", "How the pipeline overlaps");
 	TRY(add_overlap(d, err));
+	add_measured(d, s, o->read_timeline);
 	TRY(add_studies(d, s, o->read_timeline, err));
-	a.runs = add_runs(d, s);
+	own.runs = add_runs(d, s);
 	report_add_bottlenecks(d, s);
-	report_add_index(d, s, &a);
+	report_add_index(d, s, &own);
 	/* The summary links to all that: it is made last and put in its place. */
 	end = d->count;
 	add_overview(d, s);
 	add_short_answers(d, s);
 	add_machine(d, s);
-	document_heading(d, 3, "contents", "Contents");
+
 	document_contents(d);
 	document_move(d, end, summary);
 	TRY(document_check(d, err));

@@ -21,10 +21,10 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 
 /* report_end.c: the last two sections. */
 void report_add_bottlenecks(struct document *d, const struct sources *s);
-struct report_anchors {
-	const char *grid, *overlap, *runs; /* of sections, or NULL */
+struct report_sections {
+	struct section grid, overlap, runs;
 };
 void report_add_index(struct document *d, const struct sources *s,
-		      const struct report_anchors *a);
+		      const struct report_sections *own);
 
 #endif

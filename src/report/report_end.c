@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWN_MAX = 12 };
-
 static struct value text_value(const char *s)
 {
 	return (struct value){.present = *s != '\0', .text = s};
@@ -127,7 +125,7 @@ static void add_ranking(struct document *d, const struct bottleneck *all, size_t
 		v[0] = text_value(document_string(d, all[i].what));
 		v[1] = text_value(document_string(d, all[i].where));
 		v[2] = text_value(document_string(d, all[i].study->title));
-		v[2].link = all[i].study->anchor;
+		v[2].link = all[i].study->section.anchor;
 		v[3] = number_value(all[i].ms);
 		v[4] = number_value(all[i].share);
 	}
@@ -145,11 +143,11 @@ void report_add_bottlenecks(struct document *d, const struct sources *s)
 		if (!isnan(all[0].share))
 			document_paragraphf(
 				d,
-				"Of all that was measured, %s costs most: %.0f %% of the step "
-				"in the study '%s' (%s). Below, costs are ranked by the share "
-				"of the step that they take.",
-				all[0].what, all[0].share * 100, all[0].study->title,
-				all[0].where);
+				"The largest cost that was measured is '%s': %.0f %% of the step "
+				"(%s; study '%s'). Below, costs are ranked by the share of the "
+				"step that they take.",
+				all[0].what, all[0].share * 100, all[0].where,
+				all[0].study->title);
 		add_kinds(d, all, n);
 		add_ranking(d, all, n);
 	}
@@ -158,23 +156,16 @@ void report_add_bottlenecks(struct document *d, const struct sources *s)
 
 /* ---- the index ---- */
 
-/* Sections of the report itself that answer a requirement. */
-static const char *own_section(const struct report_anchors *a, const char *id,
-			       const char **name)
+/* The section of the report itself that answers a requirement. */
+static struct section own_section(const struct report_sections *own, const char *id)
 {
-	if (!strcmp(id, "A1") || !strcmp(id, "A2")) {
-		*name = "The grid of ranks";
-		return a->grid;
-	}
-	if (!strcmp(id, "A3")) {
-		*name = "How the pipeline overlaps";
-		return a->overlap;
-	}
-	if (!strcmp(id, "B2") && a->runs) {
-		*name = "Runs";
-		return a->runs;
-	}
-	return NULL;
+	if (!strcmp(id, "A1") || !strcmp(id, "A2"))
+		return own->grid;
+	if (!strcmp(id, "A3"))
+		return own->overlap;
+	if (!strcmp(id, "B2"))
+		return own->runs;
+	return (struct section){NULL, NULL};
 }
 
 static bool answers(const struct study *s, const char *id)
@@ -187,36 +178,37 @@ static bool answers(const struct study *s, const char *id)
 	return false;
 }
 
-static int count_rows(const struct sources *s, const struct report_anchors *a, const char *id)
+static int count_rows(const struct sources *s, const struct report_sections *own,
+		      const char *id)
 {
-	const char *name;
-	int n = own_section(a, id, &name) != NULL || !strcmp(id, "A7");
+	int n = own_section(own, id).anchor != NULL || !strcmp(id, "A7");
 
 	for (int i = 0; i < s->study_count; i++)
 		n += answers(&s->studies[i], id);
 	return imax(n, 1);
 }
 
+static struct value link_value(const struct section *section)
+{
+	return (struct value){.present = true, .text = section->label, .link = section->anchor};
+}
+
 /* The rows of a requirement: one for each section that answers it. */
 static int fill_rows(struct document *d, const struct sources *s,
-		     const struct report_anchors *a, const struct requirement *r,
+		     const struct report_sections *own, const struct requirement *r,
 		     struct row *rows)
 {
-	const char *name = "", *own = own_section(a, r->id, &name);
+	struct section section = own_section(own, r->id);
 	int n = 0;
 
 	if (!strcmp(r->id, "A7"))
 		rows[n++].values[2] =
 			text_value("this report, with the commands of every study");
-	if (own) {
-		rows[n].values[2] = text_value(name);
-		rows[n++].values[2].link = own;
-	}
+	if (section.anchor)
+		rows[n++].values[2] = link_value(&section);
 	for (int i = 0; i < s->study_count; i++)
-		if (answers(&s->studies[i], r->id)) {
-			rows[n].values[2] = text_value(document_string(d, s->studies[i].title));
-			rows[n++].values[2].link = s->studies[i].anchor;
-		}
+		if (answers(&s->studies[i], r->id))
+			rows[n++].values[2] = link_value(&s->studies[i].section);
 	if (!n)
 		rows[n++].values[2] = text_value(document_stringf(d, "not here: %s", r->how));
 	rows[0].values[0] = text_value(r->id);
@@ -225,13 +217,13 @@ static int fill_rows(struct document *d, const struct sources *s,
 }
 
 void report_add_index(struct document *d, const struct sources *s,
-		      const struct report_anchors *a)
+		      const struct report_sections *own)
 {
 	struct table *t;
 	int rows = 0;
 
 	for (size_t i = 0; i < requirement_count; i++)
-		rows += count_rows(s, a, requirements[i].id);
+		rows += count_rows(s, own, requirements[i].id);
 	t = table_new(&d->arena, 3, rows);
 	if (!t)
 		return;
@@ -241,6 +233,6 @@ void report_add_index(struct document *d, const struct sources *s,
 	t->columns[2].label = "section";
 	rows = 0;
 	for (size_t i = 0; i < requirement_count; i++)
-		rows += fill_rows(d, s, a, &requirements[i], &t->rows[rows]);
+		rows += fill_rows(d, s, own, &requirements[i], &t->rows[rows]);
 	document_table(d, t);
 }

@@ -71,7 +71,7 @@ enum status run_result_parse(struct run_result *r, const char *summary, size_t s
 {
 	struct fields f;
 
-	*r = (struct run_result){.anchor = ""};
+	*r = (struct run_result){.root = NULL};
 	snprintf(r->where, sizeof(r->where), "%s", where);
 	f = (struct fields){.where = r->where, .err = err};
 	r->root = fields_parse(&f, summary, size);
@@ -90,7 +90,7 @@ enum status run_result_read(struct run_result *r, const char *folder, struct err
 	char path[PATH_MAX], other[PATH_MAX], *summary = NULL, *metrics = NULL;
 	size_t size, ignored;
 
-	*r = (struct run_result){.anchor = ""};
+	*r = (struct run_result){.root = NULL};
 	TRY(file_path(path, folder, "summary.json", err));
 	TRY(file_read(path, SUMMARY_MAX, &summary, &size, err));
 	TRY(file_path(other, folder, "metrics.jsonl", err));
@@ -111,7 +111,7 @@ void run_result_release(struct run_result *r)
 	json_decref(r->root);
 	free(r->command);
 	free(r->steps);
-	*r = (struct run_result){.anchor = ""};
+	*r = (struct run_result){.root = NULL};
 }
 
 const char *run_result_name(const struct run_result *r)

@@ -19,7 +19,7 @@ struct run_result {
 	struct run_step *steps;
 	int step_count;
 	struct grid grid;
-	const char *anchor; /* of its heading, when it is in a document */
+	struct section section; /* when it is in a document */
 };
 
 enum status run_result_read(struct run_result *r, const char *folder, struct error *err);

@@ -82,7 +82,7 @@ struct table *run_result_compare(const struct run_result *runs, int n, struct do
 		t->columns[1 + k] = compared[k].column;
 	for (int i = 0; i < n; i++) {
 		t->rows[i].values[0] = text(d, run_result_name(&runs[i]));
-		t->rows[i].values[0].link = runs[i].anchor;
+		t->rows[i].values[0].link = runs[i].section.anchor;
 		for (size_t k = 0; k < ARRAY_SIZE(compared); k++) {
 			struct value v = value_at(d, runs[i].root, &compared[k]);
 
@@ -269,7 +269,7 @@ void run_result_add(struct run_result *r, struct document *d)
 {
 	bool scaled = false;
 
-	r->anchor = document_heading(d, 2, run_result_name(r), run_result_name(r))->anchor;
+	r->section = document_heading(d, 2, run_result_name(r), run_result_name(r));
 	document_paragraphf(d,
 			    "%d rank%s as dp %d × pp %d × mp %d on %s; %s, schedule %s, "
 			    "engine %s%s.",

@@ -150,7 +150,7 @@ static const char *series_name(const struct maker *m, int y, const char *split)
 	const char *label = column_string(m, m->y[y], "label"), *of = "";
 
 	label = *label ? label : m->y[y];
-	if (!*m->split)
+	if (!*split)
 		return document_string(m->d, label);
 	if (kind_of(m, m->split) <= COLUMN_BYTES && find_column(m, m->split))
 		of = column_string(m, m->split, "label");

@@ -221,7 +221,8 @@ struct table *study_machine(const struct study *s, struct document *d)
 
 	if (!t || !json_object_size(machine))
 		return NULL;
-	t->columns[0].label = "machine";
+	t->columns[0].label = "what";
+	t->columns[1].label = "value";
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		const json_t *value = json_object_get(machine, known[i].key);
 		struct column bytes = {"", "", i == 2 ? COLUMN_BYTES : COLUMN_NUMBER, -1};

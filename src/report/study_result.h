@@ -26,7 +26,7 @@ struct study {
 	struct json_t *root;
 	char *commands;		  /* the text of commands.txt, or NULL */
 	const char *name, *title; /* in root */
-	const char *anchor;	  /* of its heading, when it is in a document */
+	struct section section;	  /* when it is in a document */
 };
 
 /* result.json and commands.txt of a folder. */
@@ -38,6 +38,15 @@ void study_release(struct study *s);
 
 /* The i-th requirement that it answers, or NULL. */
 const char *study_requirement(const struct study *s, int i);
+
+/* The i-th timeline that it names, as its run has measured it; false: there are no more.
+   Where the run has none, or nobody can read it, t has no stages. */
+struct gantt {
+	const char *title, *run;
+	int step;
+	struct timeline timeline; /* the caller's */
+};
+bool study_gantt(const struct study *s, size_t i, timeline_reader reader, struct gantt *g);
 
 /* Its heading and everything below it. */
 enum status study_add(struct study *s, struct document *d, timeline_reader reader,

@@ -12,7 +12,7 @@ static void add_heading(struct study *s, struct document *d)
 	const char *id;
 	struct text text;
 
-	s->anchor = document_heading(d, 2, s->name, s->title)->anchor;
+	s->section = document_heading(d, 2, s->name, s->title);
 	text_init(&text);
 	for (int i = 0; (id = study_requirement(s, i)); i++) {
 		const struct requirement *r = requirement_find(id);
@@ -20,14 +20,12 @@ static void add_heading(struct study *s, struct document *d)
 		text_addf(&text, "%s%s%s%s", i ? "; " : "Answers ", id, r ? ": " : "",
 			  r ? r->what : "");
 	}
+	if (text.len)
+		text_add(&text, ". ");
 	if (study_is_quick(s))
-		text_addf(&text, "%sMeasured with --quick: fewer cases and repetitions.",
-			  text.len ? ". " : "");
+		text_add(&text, "Measured with --quick: fewer cases and repetitions. ");
 	if (!study_is_complete(s))
-		text_addf(&text,
-			  "%sThe study was stopped before its end: 'kolm study %s' "
-			  "goes on.",
-			  text.len ? " " : "", s->name);
+		text_addf(&text, "Stopped before its end: 'kolm study %s' goes on.", s->name);
 	document_note(d, text.data);
 	text_release(&text);
 }
@@ -99,28 +97,35 @@ static void add_curves(struct study *s, struct document *d, struct fields *f)
 	}
 }
 
+bool study_gantt(const struct study *s, size_t i, timeline_reader reader, struct gantt *g)
+{
+	const json_t *spec = json_array_get(json_object_get(s->root, "gantts"), i);
+	const char *title = json_string_value(json_object_get(spec, "title"));
+	const char *run = json_string_value(json_object_get(spec, "run"));
+	char folder[PATH_MAX];
+
+	*g = (struct gantt){.title = title ? title : "",
+			    .run = run ? run : "",
+			    .step = (int)json_integer_value(json_object_get(spec, "step"))};
+	if (reader && run && *s->folder && file_path(folder, s->folder, run, NULL) == OK &&
+	    reader(folder, g->step, &g->timeline, NULL) != OK)
+		g->timeline.stages = 0;
+	return spec != NULL;
+}
+
+/* A run that has recorded nothing is not the report's concern. */
 static void add_gantts(struct study *s, struct document *d, struct fields *f,
 		       timeline_reader reader)
 {
-	json_t *gantts = field_array(f, s->root, "gantts");
+	struct gantt g;
 
-	for (size_t i = 0; i < json_array_size(gantts); i++) {
-		size_t back = fields_enter(f, "gantts", i);
-		const json_t *spec = field_element(f, gantts, i);
-		const char *title = field_string(f, spec, "title", "");
-		const char *run = field_string(f, spec, "run", NULL);
-		int step = (int)field_number(f, spec, "step", 0);
-		struct timeline t = {.stages = 0};
-		char folder[PATH_MAX];
-
-		if (f->status == OK && reader && *s->folder &&
-		    file_path(folder, s->folder, run, NULL) == OK &&
-		    reader(folder, step, &t, NULL) == OK && t.stages > 0)
+	field_array(f, s->root, "gantts");
+	for (size_t i = 0; f->status == OK && study_gantt(s, i, reader, &g); i++) {
+		if (g.timeline.stages > 0)
 			figure_timeline(
-				d, &t, title,
-				document_stringf(d, "Measured: step %d of %s.", step, run));
-		timeline_release(&t);
-		fields_leave(f, back);
+				d, &g.timeline, g.title,
+				document_stringf(d, "Measured: step %d of %s.", g.step, g.run));
+		timeline_release(&g.timeline);
 	}
 }
 

@@ -93,6 +93,16 @@ static void add_grouped(const char *digits, struct text *out)
 	text_add(out, first + whole);
 }
 
+/* Three digits that say something, four below 0.1. */
+static int digits_for(double number)
+{
+	double size = fabs(number);
+
+	if (size >= 100 || number == round(number))
+		return 0;
+	return size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+}
+
 void number_format(double number, int digits, struct text *out)
 {
 	double size = fabs(number);
@@ -103,18 +113,18 @@ void number_format(double number, int digits, struct text *out)
 		return;
 	}
 	if (size >= 1e12 || (size > 0 && size < 1e-4 && digits < 5)) {
-		snprintf(buf, sizeof(buf), "%.3g", number);
-		text_add(out, buf);
+		text_addf(out, "%.3g", number);
+		return;
+	}
+	if (digits == NUMBER_SHORT) {
+		snprintf(buf, sizeof(buf), size < 1e6 ? "%.6g" : "%.0f", number);
+		add_grouped(buf, out);
 		return;
 	}
 	if (digits < 0)
-		digits = size >= 100 || number == round(number) ? 0
-			 : size >= 10				? 1
-			 : size >= 1				? 2
-			 : size >= 0.1				? 3
-								: 4;
-	/* A small number next to large ones keeps two digits that say something. */
-	while (digits < 5 && size > 0 && size < 1.5 * pow(10, -digits))
+		digits = digits_for(number);
+	/* Something is not written as nothing. */
+	while (digits < 5 && size > 0 && size < 0.5 * pow(10, -digits))
 		digits++;
 	snprintf(buf, sizeof(buf), "%.*f", digits, number);
 	add_grouped(buf, out);
@@ -134,31 +144,36 @@ static void add_bytes(double bytes, struct text *out)
 
 static void add_percent(double share, int digits, struct text *out)
 {
-	double percent = share * 100;
-
-	number_format(percent, digits >= 0 ? digits : fabs(percent) >= 9.95 ? 0 : 1, out);
+	number_format(share * 100, digits, out);
 	text_add(out, " %");
 }
 
-static void add_amount(const struct column *c, double number, struct text *out)
+/* What is behind the point, where the column does not say: the same for value and spread. */
+static int column_digits(const struct column *c, double number)
 {
-	switch (c->kind) {
-	case COLUMN_INTEGER:
-		number_format(number, number == round(number) ? 0 : 2, out);
-		break;
-	case COLUMN_PERCENT:
-		add_percent(number, c->digits, out);
-		break;
-	case COLUMN_BYTES:
+	if (c->digits >= 0)
+		return c->digits;
+	if (c->kind == COLUMN_PERCENT)
+		return fabs(number) >= 0.0995 || number == 0 ? 0 : 1;
+	if (c->kind == COLUMN_INTEGER)
+		return number == round(number) ? 0 : 2;
+	return digits_for(number);
+}
+
+static void add_amount(const struct column *c, double number, int digits, struct text *out)
+{
+	if (c->kind == COLUMN_PERCENT)
+		add_percent(number, digits, out);
+	else if (c->kind == COLUMN_BYTES)
 		add_bytes(number, out);
-		break;
-	default:
-		number_format(number, c->digits, out);
-	}
+	else
+		number_format(number, digits, out);
 }
 
 void value_format(const struct column *c, const struct value *v, struct text *out)
 {
+	int digits;
+
 	if (!v->present)
 		return;
 	if (c->kind == COLUMN_TEXT) {
@@ -169,10 +184,11 @@ void value_format(const struct column *c, const struct value *v, struct text *ou
 		text_add(out, v->number != 0 ? "yes" : "");
 		return;
 	}
-	add_amount(c, v->number, out);
+	digits = column_digits(c, v->number);
+	add_amount(c, v->number, digits, out);
 	if (v->spread > 0) {
 		text_add(out, " ± ");
-		add_amount(c, v->spread, out);
+		add_amount(c, v->spread, digits, out);
 	}
 }
 

@@ -57,7 +57,9 @@ bool column_is_numeric(const struct column *c);
 void column_format(const struct column *c, struct text *out);
 /* "3.21 ± 0.11", "31 %", "1.5 GiB", "yes", or nothing. */
 void value_format(const struct column *c, const struct value *v, struct text *out);
-/* A bare number as people write it: 0.0123, 12.3, 1,234. */
+/* A bare number as people write it: 0.0123, 12.3, 12,345. Digits behind the point: so many,
+   or, if negative, three that count, or as few as it takes. */
+enum { NUMBER_SHORT = -2 };
 void number_format(double number, int digits, struct text *out);
 
 /* In a failed row: how many leading cells are still shown; the reason takes the others. */
