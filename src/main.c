@@ -29,6 +29,7 @@ static const struct command commands[] = {
 	 true},
 	{"grid", cmd_grid, "which rank has which part of the model, and the groups", false},
 	{"schedule", cmd_schedule, "draw a pipeline schedule and predict its bubble", false},
+	{"report", cmd_report, "studies and runs as a PDF file and an HTML page", false},
 	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
 	 false},
 	{"devices", cmd_devices, "what there is to compute on", false},
@@ -37,6 +38,8 @@ static const struct command commands[] = {
 static const struct option_table *const tables[] = {
 	&config_table, &top_table,	&verify_table, &bench_table,
 	&grid_table,   &schedule_table, &doctor_table, &devices_table};
+	&config_table,	 &verify_table, &bench_table,  &grid_table,
+	&schedule_table, &report_table, &doctor_table, &devices_table};
 
 static void print_help(FILE *out)
 {

@@ -12,8 +12,9 @@ rank() {
 	model | optim | data | launch) echo 2 ;;
 	engine) echo 3 ;;
 	trace) echo 4 ;;
-	cmd) echo 5 ;;
-	main.c) echo 6 ;;
+	report | study) echo 5 ;;
+	cmd) echo 6 ;;
+	main.c) echo 7 ;;
 	*) echo none ;;
 	esac
 }

@@ -12,6 +12,7 @@
 #include "config/option.h"
 #include "device/device.h"
 #include "launch/launch.h"
+#include "report/pdf.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -243,6 +244,16 @@ static void check_mpi(struct doctor *d)
 			"Open MPI's mpirun refuses to run as root");
 }
 
+static void check_reports(struct doctor *d)
+{
+	if (pdf_library())
+		finding(d, GOOD, "reports", NULL, "HTML, and PDF with %s", pdf_library());
+	else
+		finding(d, WARNING, "reports",
+			"install libcairo2-dev and fonts-dejavu-core and build again, if you need it",
+			"HTML only: built without cairo, which writes PDF");
+}
+
 static void check_container(struct doctor *d)
 {
 	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
@@ -297,6 +308,7 @@ enum status cmd_doctor(int argc, char *const *argv, struct error *err)
 	check_limits(&d);
 	check_shared_memory(&d);
 	check_mpi(&d);
+	check_reports(&d);
 	check_clock(&d);
 	check_container(&d);
 	if (d.as_json) {

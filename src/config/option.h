@@ -45,7 +45,7 @@ struct option {
 /* Who set an option; the higher one wins. */
 enum option_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_COMMAND_LINE };
 
-enum { OPTION_MAX = 64 };
+enum { OPTION_MAX = 64, OPTION_POSITIONAL_MAX = 32 };
 
 struct option_table {
 	const char *command; /* "train" */
@@ -61,7 +61,7 @@ struct option_values {
 	const struct option_table *table;
 	void *target;
 	unsigned char source[OPTION_MAX]; /* enum option_source */
-	const char *positional[4];
+	const char *positional[OPTION_POSITIONAL_MAX];
 	int positionals;
 	bool help; /* --help was given */
 };

@@ -1,4 +1,4 @@
-/* draw_svg.c - a timeline as an SVG document. */
+/* draw_svg.c - a timeline on a canvas, and as an SVG document. */
 #include "schedule/timeline.h"
 #include "base/util.h"
 
@@ -8,25 +8,34 @@
 enum {
 	LEFT = 76,
 	RIGHT = 28,
-	TOP = 72,
+	TOP = 72, /* with a legend of one line */
 	ROW = 34,
 	BAR = 26,
-	PLOT = 1100,
+	LEGEND_ROW = 20,
 	DIGIT = 7, /* width of a digit, with a little air; and of a small one */
 	SMALL_DIGIT = 6,
 };
 
-/* After Okabe and Ito: told apart with any kind of colour vision, light enough for labels. */
 struct look {
-	const char *name, *dark, *light; /* light: chunks with odd numbers */
+	const char *name;
+	enum hue hue; /* its fill; its tint in chunks with odd numbers */
 };
 
+/* By enum action_kind. A simulated timeline has the first four, a measured one may have all. */
 static const struct look looks[] = {
-	[ACTION_F] = {"forward", "#56b4e9", "#a9d8f3"},
-	[ACTION_B] = {"backward", "#3cb890", "#a5dfcc"},
-	[ACTION_I] = {"gradient of the input", "#3cb890", "#a5dfcc"},
-	[ACTION_W] = {"gradient of the weights", "#e69f00", "#f3cf80"},
+	[ACTION_F] = {"forward", HUE_SKY},
+	[ACTION_B] = {"backward", HUE_GREEN},
+	[ACTION_I] = {"gradient of the input", HUE_GREEN},
+	[ACTION_W] = {"gradient of the weights", HUE_ORANGE},
+	[ACTION_SEND_F] = {"sending activations", HUE_VIOLET},
+	[ACTION_RECV_F] = {"receiving activations", HUE_VIOLET},
+	[ACTION_SEND_B] = {"sending gradients", HUE_PINK},
+	[ACTION_RECV_B] = {"receiving gradients", HUE_PINK},
+	[ACTION_REDUCE] = {"sum over the replicas", HUE_VERMILLION},
+	[ACTION_STEP] = {"optimizer", HUE_YELLOW},
 };
+
+static const struct font plain = {.size = 12};
 
 /* A round step for the axis: 1, 2 or 5 times a power of ten, at most 12 of them. */
 static double axis_step(double length)
@@ -40,102 +49,137 @@ static double axis_step(double length)
 	return power * steps[i];
 }
 
-static void draw_axis(const struct timeline *t, double scale, struct text *out)
+static void draw_axis(const struct timeline *t, double top, double scale, struct canvas *canvas)
 {
-	int bottom = TOP + ROW * t->stages + 4;
-	double step;
+	double bottom = top + ROW * t->stages + 4, step;
 
-	if (t->makespan_ms <= 0)
+	if (!(t->makespan_ms > 0))
 		return;
 	step = axis_step(t->makespan_ms);
 	for (int i = 0; i * step <= t->makespan_ms * (1 + 1e-9); i++) {
 		double x = LEFT + i * step * scale;
 
-		text_addf(
-			out,
-			"<line x1=\"%.2f\" y1=\"%d\" x2=\"%.2f\" y2=\"%d\" stroke=\"#ddd\"/>\n"
-			"<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"#555\">%g"
-			"</text>\n",
-			x, TOP - 4, x, bottom + 4, x, bottom + 18, i * step);
+		canvas_line(canvas, x, top - 4, x, bottom + 4,
+			    (struct paint){.stroke = INK_RULE});
+		canvas_textf(canvas, x, bottom + 18,
+			     (struct label){.anchor = ANCHOR_MIDDLE, .ink = INK_MUTED}, "%g",
+			     i * step);
 	}
-	text_addf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" fill=\"#555\">ms</text>\n",
-		  LEFT - 12, bottom + 18);
+	canvas_text(canvas, LEFT - 12, bottom + 18,
+		    (struct label){.anchor = ANCHOR_END, .ink = INK_MUTED}, "ms");
 }
 
-static void draw_legend(const struct timeline *t, struct text *out)
+/* One entry of the legend: where the one before it ends is moved on; a line that is full
+   goes on below. Nothing is drawn where canvas is NULL. */
+static void legend_entry(struct point *at, double width, const struct paint *paint,
+			 const char *name, struct canvas *canvas)
 {
+	double sign = paint ? 22 : 0, length = sign + font_width(&plain, name);
+
+	if (at->x > LEFT && at->x + length > width - 4)
+		*at = (struct point){LEFT, at->y + LEGEND_ROW};
+	if (canvas && paint)
+		canvas_rectangle(canvas, at->x, at->y - 12, 16, 14, 0, *paint);
+	if (canvas)
+		canvas_text(canvas, at->x + sign, at->y,
+			    (struct label){.anchor = ANCHOR_START,
+					   .ink = paint ? INK_TEXT : INK_MUTED},
+			    name);
+	at->x += length + 18;
+}
+
+/* The base line of the last line of the legend. */
+static double draw_legend(const struct timeline *t, double width, struct canvas *canvas)
+{
+	const struct paint idle = {.fill = INK_PANEL, .stroke = INK_FRAME};
+	struct point at = {LEFT, 50};
 	unsigned seen = 0;
-	int x = LEFT, chunks = 1;
+	int chunks = 1;
 
 	for (int i = 0; i < t->count; i++) {
 		seen |= 1u << t->spans[i].action.kind;
 		chunks = imax(chunks, t->spans[i].action.chunk + 1);
 	}
-	for (int k = ACTION_F; k <= ACTION_W; k++) {
-		int length = snprintf(NULL, 0, "%s", looks[k].name);
+	for (size_t k = 0; k < ARRAY_SIZE(looks); k++) {
+		struct paint paint = {.fill = ink_of(INK_FILL, looks[k].hue)};
 
-		if (!(seen & 1u << k))
-			continue;
-		text_addf(out,
-			  "<rect x=\"%d\" y=\"38\" width=\"16\" height=\"14\" fill=\"%s\"/>\n"
-			  "<text x=\"%d\" y=\"50\">%s</text>\n",
-			  x, looks[k].dark, x + 22, looks[k].name);
-		x += 46 + length * DIGIT;
+		if (seen & 1u << k)
+			legend_entry(&at, width, &paint, looks[k].name, canvas);
 	}
-	text_addf(out,
-		  "<rect x=\"%d\" y=\"38\" width=\"16\" height=\"14\" fill=\"#f2f2f2\" "
-		  "stroke=\"#ccc\"/>\n<text x=\"%d\" y=\"50\">idle</text>\n"
-		  "<text x=\"%d\" y=\"50\" fill=\"#555\">numbers: micro-batch%s</text>\n",
-		  x, x + 22, x + 74,
-		  chunks > 1 ? ".chunk; chunks with odd numbers are lighter" : "");
+	legend_entry(&at, width, &idle, "idle", canvas);
+	legend_entry(&at, width, NULL,
+		     chunks > 1 ? "numbers: micro-batch.chunk; odd chunks are lighter"
+				: "numbers: micro-batch",
+		     canvas);
+	return at.y;
 }
 
-static void draw_span(const struct span *span, double scale, struct text *out)
+static void draw_span(const struct span *span, double top, double scale, struct canvas *canvas)
 {
 	const struct look *look = &looks[span->action.kind];
 	double x = LEFT + span->begin_ms * scale;
 	double width = (span->end_ms - span->begin_ms) * scale;
-	int y = TOP + ROW * span->stage + (ROW - BAR) / 2;
-	char label[32];
+	double y = top + ROW * span->stage + (ROW - BAR) / 2.0;
+	bool odd = span->action.chunk % 2;
+	char label[32], tip[160];
 	int length;
 
-	text_addf(out,
-		  "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" "
-		  "stroke=\"#fff\" stroke-width=\"%s\"/>\n",
-		  x, y, width, BAR, span->action.chunk % 2 ? look->light : look->dark,
-		  width < 4 ? "0.2" : "1");
 	length = snprintf(label, sizeof(label), "%d", span->action.micro_batch);
 	if (span->action.chunk)
 		length = snprintf(label, sizeof(label), "%d.%d", span->action.micro_batch,
 				  span->action.chunk);
+	snprintf(tip, sizeof(tip), "stage %d: %s of micro-batch %s, %.4g to %.4g ms (%.3g ms)",
+		 span->stage, look->name, label, span->begin_ms, span->end_ms,
+		 span->end_ms - span->begin_ms);
+	canvas_rectangle(canvas, x, y, width, BAR, 0,
+			 (struct paint){.fill = ink_of(odd ? INK_TINT : INK_FILL, look->hue),
+					.stroke = INK_PAPER,
+					.width = width < 4 ? 0.2 : 1,
+					.tip = tip});
 	if (width >= length * SMALL_DIGIT + 1)
-		text_addf(out, "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\"%s>%s</text>\n",
-			  x + width / 2, y + BAR / 2 + 4,
-			  width >= length * DIGIT + 3 ? "" : " font-size=\"9\"", label);
+		canvas_text(canvas, x + width / 2, y + BAR / 2.0 + 4,
+			    (struct label){.font.size = width >= length * DIGIT + 3 ? 12 : 9,
+					   .anchor = ANCHOR_MIDDLE,
+					   .ink = INK_ON_COLOR},
+			    label);
+}
+
+static double top_of(const struct timeline *t, double width)
+{
+	return TOP - 50 + draw_legend(t, width, NULL);
+}
+
+double timeline_draw_height(const struct timeline *t, double width)
+{
+	return top_of(t, width) + ROW * t->stages + 34;
+}
+
+void timeline_draw(const struct timeline *t, const char *title, double width,
+		   struct canvas *canvas)
+{
+	double plot = width - LEFT - RIGHT, top = top_of(t, width);
+	double scale = t->makespan_ms > 0 ? plot / t->makespan_ms : 0;
+
+	canvas_text(canvas, LEFT, 24,
+		    (struct label){.font = {.size = 15, .bold = true}, .anchor = ANCHOR_START},
+		    title);
+	draw_legend(t, width, canvas);
+	for (int stage = 0; stage < t->stages; stage++) {
+		canvas_textf(canvas, LEFT - 12, top + ROW * stage + ROW / 2.0 + 4,
+			     (struct label){.anchor = ANCHOR_END}, "stage %d", stage);
+		canvas_rectangle(canvas, LEFT, top + ROW * stage + (ROW - BAR) / 2.0, plot, BAR,
+				 0, (struct paint){.fill = INK_PANEL});
+	}
+	draw_axis(t, top, scale, canvas);
+	for (int i = 0; i < t->count; i++)
+		draw_span(&t->spans[i], top, scale, canvas);
 }
 
 void timeline_draw_svg(const struct timeline *t, const char *title, struct text *out)
 {
-	double scale = t->makespan_ms > 0 ? PLOT / t->makespan_ms : 0;
-	int width = LEFT + PLOT + RIGHT, height = TOP + ROW * t->stages + 34;
+	struct canvas_svg svg;
 
-	text_addf(out,
-		  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		  "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" "
-		  "fill=\"#222\">\n"
-		  "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
-		  "<text x=\"%d\" y=\"24\" font-size=\"15\" font-weight=\"bold\">%s</text>\n",
-		  width, height, width, height, width, height, LEFT, title);
-	draw_legend(t, out);
-	for (int stage = 0; stage < t->stages; stage++)
-		text_addf(out,
-			  "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">stage %d</text>\n"
-			  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
-			  "fill=\"#f2f2f2\"/>\n",
-			  LEFT - 12, TOP + ROW * stage + ROW / 2 + 4, stage, LEFT,
-			  TOP + ROW * stage + (ROW - BAR) / 2, PLOT, BAR);
-	draw_axis(t, scale, out);
-	for (int i = 0; i < t->count; i++)
-		draw_span(&t->spans[i], scale, out);
-	text_add(out, "</svg>\n");
+	canvas_svg_begin(&svg, out, TIMELINE_WIDTH, timeline_draw_height(t, TIMELINE_WIDTH));
+	timeline_draw(t, title, TIMELINE_WIDTH, &svg.canvas);
+	canvas_svg_end(&svg);
 }

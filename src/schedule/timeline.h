@@ -5,6 +5,7 @@
 #ifndef KOLM_SCHEDULE_TIMELINE_H
 #define KOLM_SCHEDULE_TIMELINE_H
 
+#include "base/canvas.h"
 #include "schedule/schedule.h"
 
 /*
@@ -61,7 +62,13 @@ double timeline_stage_bubble(const struct timeline *t, int stage);
  */
 void timeline_draw_text(const struct timeline *t, int columns, struct text *out);
 
-/* A whole SVG document. */
+/* A picture so many units wide, with so much of its own height; TIMELINE_WIDTH shows some
+   hundred operations a stage. */
+enum { TIMELINE_WIDTH = 1204, TIMELINE_WIDTH_MIN = 400 };
+double timeline_draw_height(const struct timeline *t, double width);
+void timeline_draw(const struct timeline *t, const char *title, double width,
+		   struct canvas *canvas);
+/* The same as a whole SVG document. */
 void timeline_draw_svg(const struct timeline *t, const char *title, struct text *out);
 
 #endif

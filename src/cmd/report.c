@@ -1,0 +1,107 @@
+/* report.c - kolm report: studies and runs as one PDF file and one HTML page. */
+#include "cmd/cmd.h"
+#include "base/file.h"
+#include "base/util.h"
+#include "report/html.h"
+#include "report/pdf.h"
+#include "report/report.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+struct options {
+	char out[PATH_MAX], title[256];
+};
+
+#define AT(member) .offset = offsetof(struct options, member)
+
+static const struct option options[] = {
+	{"out", .group = "Output", .type = OPTION_STRING, AT(out), .capacity = PATH_MAX - 64,
+	 .initial = ".", .meta = "FOLDER", .help = "where report.pdf and report.html go"},
+	{"title", .group = "Output", .type = OPTION_STRING, AT(title), .capacity = 256,
+	 .initial = "", .meta = "TEXT", .help = "the title of the report"},
+};
+
+static const char *const examples[] = {
+	"kolm report studies-out",
+	"kolm report studies-out/strong-scaling studies-out/delay --out report --title 'Scaling'",
+	"kolm report runs/demo",
+	NULL,
+};
+
+const struct option_table report_table = {
+	.command = "report",
+	.usage = "kolm report DIR... [options]",
+	.summary =
+		"Write report.pdf and report.html from what kolm study and kolm train have left:\n"
+		"tables, charts, timelines, answers, commands, bottlenecks. A DIR is the folder of\n"
+		"a study, of a run, or of several of them.",
+	.options = options,
+	.count = ARRAY_SIZE(options),
+	.examples = examples,
+	.positional = OPTION_POSITIONAL_MAX,
+};
+
+static enum status write_files(const struct document *d, const char *folder, struct error *err)
+{
+	char html[PATH_MAX], pdf[PATH_MAX];
+	enum status st;
+
+	TRY(file_make_folder(folder, err));
+	TRY(file_path(html, folder, "report.html", err));
+	TRY(file_path(pdf, folder, "report.pdf", err));
+	TRY(html_write(d, html, err));
+	printf("%s\n", html);
+	if (!pdf_library()) {
+		fprintf(stderr,
+			"no %s: kolm was built without cairo; install libcairo2-dev and "
+			"fonts-dejavu-core and build again\n",
+			pdf);
+		goto out;
+	}
+	TRY(pdf_write(d, pdf, err));
+	printf("%s\n", pdf);
+out:
+	return st;
+}
+
+static enum status make(const struct options *o, const struct option_values *values,
+			struct error *err)
+{
+	struct report_options how = {.title = o->title};
+	struct sources sources = {.studies = NULL};
+	struct document document;
+	enum status st = OK;
+
+	document_init(&document);
+	for (int i = 0; i < values->positionals; i++)
+		TRY(sources_add(&sources, values->positional[i], err));
+	TRY(report_build(&document, &sources, &how, err));
+	TRY(write_files(&document, o->out, err));
+out:
+	document_release(&document);
+	sources_release(&sources);
+	return st;
+}
+
+enum status cmd_report(int argc, char *const *argv, struct error *err)
+{
+	struct options o = {.out = ""};
+	struct option_values values;
+	enum status st;
+
+	options_init(&values, &report_table, &o);
+	TRY(options_parse(&values, argc, argv, err));
+	if (values.help) {
+		options_print_help(&report_table, stdout);
+		goto out;
+	}
+	if (!values.positionals) {
+		st = FAIL(err, ERR_USAGE, "kolm report needs a folder");
+		HINT(err, "such as 'kolm report studies-out', after 'kolm study all'");
+		goto out;
+	}
+	TRY(make(&o, &values, err));
+out:
+	return st;
+}

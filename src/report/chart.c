@@ -1,0 +1,143 @@
+/* chart.c - a chart as a whole: legend, size, what comes after what; see chart.h */
+#include "report/plot.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEGEND_ROW = 18, SIGN = 26, GAP = 18 };
+
+struct chart *chart_new(struct arena *a, enum chart_kind kind, int series)
+{
+	struct chart *c = arena_get(a, 1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = (struct chart){.kind = kind,
+			    .title = "",
+			    .caption = "",
+			    .x_label = "",
+			    .y_label = "",
+			    .y_kind = COLUMN_NUMBER};
+	c->series = arena_get(a, (size_t)series, sizeof(*c->series));
+	c->series_count = c->series ? series : 0;
+	for (int i = 0; i < c->series_count; i++)
+		c->series[i].name = "";
+	return c;
+}
+
+bool chart_has_points(const struct chart *c)
+{
+	for (int i = 0; i < c->series_count; i++)
+		for (int k = 0; k < c->series[i].count; k++)
+			if (plot_shows(c, c->series[i].points[k].x, c->series[i].points[k].y))
+				return true;
+	return false;
+}
+
+/* Neighbours in this order differ most. */
+enum hue chart_hue(int series)
+{
+	static const enum hue order[] = {HUE_SKY,    HUE_VERMILLION, HUE_GREEN, HUE_PINK,
+					 HUE_ORANGE, HUE_VIOLET,     HUE_GREY,	HUE_YELLOW};
+
+	return order[(size_t)series % ARRAY_SIZE(order)];
+}
+
+/* The name cut so that it fits into the width of the chart. */
+static void fit_name(const char *name, double width, struct text *out)
+{
+	size_t n = strlen(name);
+
+	text_add(out, name);
+	while (n > 1 && font_width(&plot_font, out->data) > width) {
+		do
+			n--;
+		while (n > 1 && ((unsigned char)name[n] & 0xc0) == 0x80);
+		out->len = 0;
+		text_add_n(out, name, n);
+		text_add(out, "…");
+	}
+}
+
+static void draw_sign(struct canvas *canvas, const struct chart *c, int series, double x,
+		      double y)
+{
+	enum hue hue = chart_hue(series);
+
+	if (c->kind == CHART_BAR || c->kind == CHART_STACKED) {
+		canvas_rectangle(canvas, x + 4, y - 10, 14, 12, 0,
+				 (struct paint){.fill = ink_of(INK_FILL, hue)});
+		return;
+	}
+	canvas_line(canvas, x, y - 4, x + 20, y - 4,
+		    (struct paint){.stroke = ink_of(INK_STRONG, hue), .width = 2});
+	if (c->kind == CHART_LINE)
+		plot_mark(canvas, series, (struct point){x + 10, y - 4}, NULL);
+}
+
+static void legend_entry(struct plot *p, struct canvas *canvas, struct point *at, int series,
+			 const char *name)
+{
+	struct text fitted;
+	double length;
+
+	text_init(&fitted);
+	fit_name(name, p->width - SIGN - 8, &fitted);
+	length = SIGN + font_width(&plot_font, fitted.data);
+	if (at->x > 0 && at->x + length > p->width)
+		*at = (struct point){0, at->y + LEGEND_ROW};
+	if (canvas && series >= 0)
+		draw_sign(canvas, p->chart, series, at->x, at->y);
+	if (canvas && series < 0)
+		canvas_line(canvas, at->x, at->y - 4, at->x + 20, at->y - 4,
+			    (struct paint){.stroke = INK_MUTED, .width = 1.5, .dashed = true});
+	if (canvas)
+		canvas_text(canvas, at->x + SIGN, at->y, (struct label){.font = plot_font},
+			    fitted.data);
+	at->x += length + GAP;
+	text_release(&fitted);
+}
+
+double plot_legend(struct plot *p, struct canvas *canvas)
+{
+	const struct chart *c = p->chart;
+	struct point at = {0, 13};
+
+	if (c->series_count < 2 && !c->ideal)
+		return 0;
+	for (int i = 0; i < c->series_count; i++)
+		legend_entry(p, canvas, &at, i, c->series[i].name);
+	if (c->ideal)
+		legend_entry(p, canvas, &at, -1, "ideal");
+	return at.y + 9;
+}
+
+double chart_height(const struct chart *c, double width)
+{
+	struct plot p;
+
+	plot_init(&p, c, width, NULL);
+	return p.height;
+}
+
+bool chart_fits(const struct chart *c, double width)
+{
+	struct plot p;
+
+	plot_init(&p, c, width, NULL);
+	return !p.upward && c->series_count <= 5;
+}
+
+void chart_draw(const struct chart *c, double width, struct canvas *canvas)
+{
+	struct plot p;
+
+	plot_init(&p, c, width, canvas);
+	plot_legend(&p, canvas);
+	plot_axes(&p);
+	if (c->kind == CHART_BAR || c->kind == CHART_STACKED)
+		plot_bars(&p);
+	else
+		plot_lines(&p);
+}

@@ -1,0 +1,18 @@
+/* figures.h - the grid and timelines as drawings of a document. */
+#ifndef KOLM_REPORT_FIGURES_H
+#define KOLM_REPORT_FIGURES_H
+
+#include "grid/grid.h"
+#include "report/document.h"
+#include "schedule/timeline.h"
+
+void figure_grid(struct document *d, const struct grid *g, const char *caption);
+/* The document has copies of what it needs. */
+void figure_timeline(struct document *d, const struct timeline *t, const char *title,
+		     const char *caption);
+/* A timeline predicted from costs. */
+enum status figure_schedule(struct document *d, enum schedule_kind kind, int stages,
+			    int micro_batches, const struct costs *costs, const char *caption,
+			    struct error *err);
+
+#endif

@@ -1,0 +1,311 @@
+/* layout.c - the blocks of a document, page by page; see layout.h */
+#include "report/layout_impl.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0};
+static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0};
+static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16};
+static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0};
+static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0};
+static const struct setting headings[] = {
+	{{.size = 16, .bold = true}, 20, INK_TEXT, 0},
+	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0},
+	{{.size = 10, .bold = true}, 13.5, INK_TEXT, 0},
+};
+static const double above_heading[] = {16, 14, 10}, below_heading[] = {8, 6, 4};
+
+static void draw_header(struct layout *l)
+{
+	struct label left = {.font = {.size = 7.5}, .ink = INK_MUTED};
+	struct label right = {.font = {.size = 7.5}, .anchor = ANCHOR_END, .ink = INK_MUTED};
+	struct setting line = {{.size = 7.5}, 10, INK_MUTED, 0};
+	const char *rest;
+	char *cut;
+
+	canvas_textf(l->canvas, PAGE_WIDTH - MARGIN, PAGE_HEIGHT - 32, right, "%d / %d",
+		     l->page, l->pages);
+	if (l->page == 1)
+		return;
+	/* One line each, whatever their length. */
+	cut = strndup(l->document->title, layout_line(l, &line.font, CONTENT_WIDTH * 0.48,
+						      l->document->title, &rest));
+	canvas_text(l->canvas, MARGIN, 40, left, cut ? cut : "");
+	free(cut);
+	cut = strndup(l->page_section,
+		      layout_line(l, &line.font, CONTENT_WIDTH * 0.48, l->page_section, &rest));
+	canvas_text(l->canvas, PAGE_WIDTH - MARGIN, 40, right, cut ? cut : "");
+	free(cut);
+	canvas_line(l->canvas, MARGIN, 47, PAGE_WIDTH - MARGIN, 47,
+		    (struct paint){.stroke = INK_RULE, .width = 0.75});
+}
+
+/* When it is full, a page knows what it is about. */
+static void end_page(struct layout *l)
+{
+	if (!l->page)
+		return;
+	draw_header(l);
+	if (l->sheet)
+		l->sheet->end_page(l->sheet);
+}
+
+void layout_new_page(struct layout *l)
+{
+	end_page(l);
+	l->page++;
+	l->y = CONTENT_TOP;
+	l->page_section = l->section;
+	if (l->sheet)
+		l->sheet->begin_page(l->sheet);
+}
+
+void layout_need(struct layout *l, double height)
+{
+	if (l->y + height > CONTENT_BOTTOM && l->y > CONTENT_TOP)
+		layout_new_page(l);
+}
+
+/* ---- text ---- */
+
+/* What of block i has to stay together with a heading before it. */
+static double start_height(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	if (i >= l->document->count)
+		return 0;
+	switch (b->kind) {
+	case BLOCK_HEADING:
+		return above_heading[b->level - 1] + below_heading[b->level - 1] +
+		       layout_count_lines(l, &headings[b->level - 1], CONTENT_WIDTH, b->text) *
+			       headings[b->level - 1].leading +
+		       start_height(l, i + 1);
+	case BLOCK_TABLE:
+		return layout_table_start(l, b->table);
+	case BLOCK_CHART:
+		return layout_charts_height(l, i);
+	case BLOCK_DRAWING:
+		return layout_drawing_height(l, b);
+	case BLOCK_NEW_PAGE:
+		return 0;
+	default:
+		return 3 * body.leading;
+	}
+}
+
+static void put_heading(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+	const struct setting *s = &headings[b->level - 1];
+	double number = 0;
+
+	layout_need(l, fmin(start_height(l, i), CONTENT_BOTTOM - CONTENT_TOP));
+	if (b->level == 1)
+		l->section = b->text;
+	if (l->y == CONTENT_TOP)
+		l->page_section = l->section;
+	if (l->y > CONTENT_TOP)
+		l->y += above_heading[b->level - 1];
+	l->heading_pages[i] = l->page;
+	if (l->sheet)
+		l->sheet->heading(l->sheet, b, l->y);
+	if (*b->number) {
+		number = canvas_text_width(l->canvas, s->font, b->number) + s->font.size * 0.7;
+		canvas_text(l->canvas, MARGIN, l->y + s->font.size,
+			    (struct label){.font = s->font, .ink = INK_STRONG + HUE_SKY},
+			    b->number);
+	}
+	layout_flow(l, s, MARGIN + number, CONTENT_WIDTH - number, b->text);
+	l->y += below_heading[b->level - 1];
+}
+
+static void put_code(struct layout *l, const char *text)
+{
+	double width = CONTENT_WIDTH - 16;
+
+	layout_need(l, 3 * code.leading);
+	while (*text) {
+		const char *end = strchrnul(text, '\n');
+		char *line = strndup(text, (size_t)(end - text));
+		int n = line ? layout_count_lines(l, &code, width, line) : 0;
+
+		layout_need(l, n * code.leading);
+		if (n)
+			canvas_rectangle(l->canvas, MARGIN, l->y - 0.2, CONTENT_WIDTH,
+					 n * code.leading + 0.4, 0,
+					 (struct paint){.fill = INK_PANEL});
+		if (n)
+			layout_flow(l, &code, MARGIN + 8, width, line);
+		free(line);
+		text = *end ? end + 1 : end;
+	}
+	l->y += 9;
+}
+
+static void put_answer(struct layout *l, const struct block *b)
+{
+	layout_need(l, 3 * body.leading);
+	layout_flow(l, &bold, MARGIN, CONTENT_WIDTH, b->text);
+	if (!b->supported)
+		layout_flow(l, &small_print, MARGIN + 14, CONTENT_WIDTH - 14,
+			    "The data do not settle this:");
+	layout_flow(l, &body, MARGIN + 14, CONTENT_WIDTH - 14, b->answer);
+	l->y += 6;
+}
+
+static void put_item(struct layout *l, const struct block *b)
+{
+	char *whole = NULL;
+
+	if (asprintf(&whole, "%s: %s", b->text, b->answer) < 0)
+		return;
+	layout_need(l, 2 * body.leading);
+	canvas_text(l->canvas, MARGIN + 4, l->y + body.font.size,
+		    (struct label){.font = body.font}, "•");
+	layout_flow(l, &body, MARGIN + 16, CONTENT_WIDTH - 16, whole);
+	l->y += 3;
+	free(whole);
+}
+
+/* ---- the list of headings ---- */
+
+static void put_entry(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+	struct setting s = contents;
+	double indent = b->level == 1 ? 0 : 18, x = MARGIN + indent + (b->level == 1 ? 22 : 30);
+	double room = PAGE_WIDTH - MARGIN - 36 - x, dots;
+	const char *rest;
+	char page[16], *cut;
+
+	s.font.bold = b->level == 1;
+	layout_need(l, s.leading);
+	cut = strndup(b->text, layout_line(l, &s.font, room, b->text, &rest));
+	snprintf(page, sizeof(page), "%d", l->heading_pages[i]);
+	if (l->sheet)
+		l->sheet->begin_link(l->sheet, b->anchor);
+	canvas_text(l->canvas, MARGIN + indent, l->y + s.font.size,
+		    (struct label){.font = s.font, .ink = INK_STRONG + HUE_SKY}, b->number);
+	canvas_text(l->canvas, x, l->y + s.font.size, (struct label){.font = s.font},
+		    cut ? cut : "");
+	canvas_text(l->canvas, PAGE_WIDTH - MARGIN, l->y + s.font.size,
+		    (struct label){.font = s.font, .anchor = ANCHOR_END}, page);
+	if (l->sheet)
+		l->sheet->end_link(l->sheet);
+	dots = x + canvas_text_width(l->canvas, s.font, cut ? cut : "") + 6;
+	if (dots < PAGE_WIDTH - MARGIN - 26)
+		canvas_line(l->canvas, dots, l->y + s.font.size - 1, PAGE_WIDTH - MARGIN - 22,
+			    l->y + s.font.size - 1,
+			    (struct paint){.stroke = INK_RULE, .width = 0.75});
+	l->y += s.leading;
+	free(cut);
+}
+
+static void put_contents(struct layout *l)
+{
+	layout_need(l, 4 * contents.leading);
+	l->y += 8;
+	layout_flow(l, &headings[2], MARGIN, CONTENT_WIDTH, "Contents");
+	l->y += 4;
+	for (size_t i = 0; i < l->document->count; i++)
+		if (l->document->blocks[i].kind == BLOCK_HEADING &&
+		    l->document->blocks[i].level <= 2)
+			put_entry(l, i);
+	l->y += 8;
+}
+
+static void put_title(struct layout *l)
+{
+	static const struct setting title = {{.size = 24, .bold = true}, 30, INK_TEXT, 0};
+	static const struct setting subtitle = {{.size = 11}, 15, INK_MUTED, 0};
+
+	l->y = CONTENT_TOP + 10;
+	canvas_rectangle(l->canvas, MARGIN, l->y - 14, 64, 4, 0,
+			 (struct paint){.fill = INK_STRONG + HUE_SKY});
+	layout_flow(l, &title, MARGIN, CONTENT_WIDTH, l->document->title);
+	l->y += 4;
+	if (*l->document->subtitle)
+		layout_flow(l, &subtitle, MARGIN, CONTENT_WIDTH, l->document->subtitle);
+	if (*l->document->date)
+		layout_flow(l, &subtitle, MARGIN, CONTENT_WIDTH, l->document->date);
+	l->y += 12;
+}
+
+/* Block i; returns the one that follows. */
+static size_t put_block(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	switch (b->kind) {
+	case BLOCK_HEADING:
+		put_heading(l, i);
+		break;
+	case BLOCK_PARAGRAPH:
+		layout_flow(l, &body, MARGIN, CONTENT_WIDTH, b->text);
+		l->y += 6;
+		break;
+	case BLOCK_NOTE:
+		layout_flow(l, &small_print, MARGIN, CONTENT_WIDTH, b->text);
+		l->y += 8;
+		break;
+	case BLOCK_ITEM:
+		put_item(l, b);
+		break;
+	case BLOCK_CODE:
+		put_code(l, b->text);
+		break;
+	case BLOCK_TABLE:
+		layout_table(l, b->table);
+		break;
+	case BLOCK_CHART:
+		return layout_charts(l, i);
+	case BLOCK_DRAWING:
+		layout_drawing(l, b);
+		break;
+	case BLOCK_ANSWER:
+		put_answer(l, b);
+		break;
+	case BLOCK_CONTENTS:
+		put_contents(l);
+		break;
+	case BLOCK_NEW_PAGE:
+		if (l->y > CONTENT_TOP)
+			layout_new_page(l);
+		break;
+	}
+	return i + 1;
+}
+
+static void run(struct layout *l)
+{
+	l->page = 0;
+	l->section = "";
+	layout_new_page(l);
+	put_title(l);
+	for (size_t i = 0; i < l->document->count;)
+		i = put_block(l, i);
+	end_page(l);
+	l->pages = l->page;
+}
+
+enum status layout_document(const struct document *d, struct sheet *sheet, struct error *err)
+{
+	struct blank_canvas blank;
+	struct layout l = {.document = d, .canvas = blank_canvas_init(&blank, sheet->canvas)};
+
+	l.heading_pages = calloc(d->count + 1, sizeof(*l.heading_pages));
+	if (!l.heading_pages)
+		return FAIL(err, ERR_MEMORY, "no memory for the pages of the report");
+	/* Once to learn the pages of the headings, once to draw. */
+	run(&l);
+	l.sheet = sheet;
+	l.canvas = sheet->canvas;
+	run(&l);
+	free(l.heading_pages);
+	return OK;
+}

@@ -1,0 +1,122 @@
+/* layout_figures.c - charts and drawings on paper; see layout.h */
+#include "report/layout_impl.h"
+
+#include <math.h>
+
+/* So many units of a chart go into a width: its text is 8 points, and 7 in half of it. */
+#define WHOLE_UNITS 700.0
+#define HALF_UNITS  380.0
+#define PAIR_GAP    14.0
+#define HALF	    ((CONTENT_WIDTH - PAIR_GAP) / 2)
+
+static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0};
+static const struct setting figure_title = {{.size = 8.6, .bold = true}, 12, INK_TEXT, 0};
+
+static bool is_slim(const struct block *b)
+{
+	return b->kind == BLOCK_CHART && chart_fits(b->chart, HALF_UNITS);
+}
+
+/* Two charts with few points share the width. */
+static bool is_pair(const struct layout *l, size_t i)
+{
+	return i + 1 < l->document->count && is_slim(&l->document->blocks[i]) &&
+	       is_slim(&l->document->blocks[i + 1]);
+}
+
+static double units_of(double width)
+{
+	return width < CONTENT_WIDTH ? HALF_UNITS : WHOLE_UNITS;
+}
+
+static double chart_block_height(struct layout *l, const struct chart *c, double width)
+{
+	double height = chart_height(c, units_of(width)) * width / units_of(width) + 6;
+
+	if (*c->title)
+		height += layout_count_lines(l, &figure_title, width, c->title) *
+			  figure_title.leading;
+	if (*c->caption)
+		height += layout_count_lines(l, &small_print, width, c->caption) *
+				  small_print.leading +
+			  2;
+	return height;
+}
+
+static void put_chart(struct layout *l, const struct chart *c, double x, double width)
+{
+	double y = l->y, height = chart_height(c, units_of(width)) * width / units_of(width);
+
+	if (*c->title) {
+		layout_put(l, &figure_title, x, y + figure_title.font.size, width, ANCHOR_START,
+			   c->title);
+		y += layout_count_lines(l, &figure_title, width, c->title) *
+		     figure_title.leading;
+	}
+	y += 4;
+	if (l->sheet) {
+		l->sheet->place(l->sheet, x, y, width / units_of(width));
+		chart_draw(c, units_of(width), l->canvas);
+		l->sheet->restore(l->sheet);
+	}
+	if (*c->caption)
+		layout_put(l, &small_print, x, y + height + 2 + small_print.font.size, width,
+			   ANCHOR_START, c->caption);
+}
+
+double layout_charts_height(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	if (is_pair(l, i))
+		return fmax(chart_block_height(l, b[0].chart, HALF),
+			    chart_block_height(l, b[1].chart, HALF));
+	return chart_block_height(l, b->chart, CONTENT_WIDTH);
+}
+
+size_t layout_charts(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+	double height = layout_charts_height(l, i);
+	bool pair = is_pair(l, i);
+
+	layout_need(l, height);
+	put_chart(l, b[0].chart, MARGIN, pair ? HALF : CONTENT_WIDTH);
+	if (pair)
+		put_chart(l, b[1].chart, MARGIN + HALF + PAIR_GAP, HALF);
+	l->y += height + 12;
+	return pair ? i + 2 : i + 1;
+}
+
+static double drawing_scale(const struct drawing *d)
+{
+	double room = CONTENT_BOTTOM - CONTENT_TOP - 60;
+
+	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.8);
+}
+
+double layout_drawing_height(struct layout *l, const struct block *b)
+{
+	double height = b->drawing.height * drawing_scale(&b->drawing) + 6;
+
+	if (*b->caption)
+		height += layout_count_lines(l, &small_print, CONTENT_WIDTH, b->caption) *
+			  small_print.leading;
+	return height;
+}
+
+void layout_drawing(struct layout *l, const struct block *b)
+{
+	double scale = drawing_scale(&b->drawing);
+
+	layout_need(l, layout_drawing_height(l, b));
+	if (l->sheet) {
+		l->sheet->place(l->sheet, MARGIN, l->y, scale);
+		b->drawing.draw(b->drawing.arg, l->canvas);
+		l->sheet->restore(l->sheet);
+	}
+	l->y += b->drawing.height * scale + 6;
+	if (*b->caption)
+		layout_flow(l, &small_print, MARGIN, CONTENT_WIDTH, b->caption);
+	l->y += 10;
+}

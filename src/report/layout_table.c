@@ -1,0 +1,258 @@
+/* layout_table.c - tables on paper: widths of columns, wrapped cells, breaks; see layout.h */
+#include "report/layout_impl.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define CELL_GAP 10.0 /* between the texts of neighbouring columns */
+#define ROW_PAD	 5.0
+
+static const double sizes[] = {8.2, 7.6, 7, 6.4, 5.8};
+static const struct setting title_setting = {{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0};
+static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0};
+
+struct grid_of_cells {
+	struct layout *l;
+	const struct table *t;
+	double *widths; /* (columns) of the text */
+	struct setting cell, head;
+	double left;
+};
+
+static void cell_text(const struct grid_of_cells *g, int row, int column, struct text *out)
+{
+	if (row < 0)
+		column_format(&g->t->columns[column], out);
+	else
+		value_format(&g->t->columns[column], &g->t->rows[row].values[column], out);
+}
+
+/* Cells of a failed row beyond those that are shown do not count. */
+static bool is_shown(const struct grid_of_cells *g, int row, int column)
+{
+	const struct row *r;
+
+	if (row < 0)
+		return true;
+	r = &g->t->rows[row];
+	return !r->failed || column < row_shown_cells(g->t, r);
+}
+
+/* What a column wants to have, and what it needs so that no word is broken. */
+static void measure(const struct grid_of_cells *g, int column, double *wanted, double *needed)
+{
+	*wanted = *needed = 8;
+	for (int row = -1; row < g->t->row_count; row++) {
+		const struct font *font = row < 0 ? &g->head.font : &g->cell.font;
+		struct text t;
+		double width, word;
+
+		if (!is_shown(g, row, column))
+			continue;
+		text_init(&t);
+		cell_text(g, row, column, &t);
+		width = canvas_text_width(g->l->canvas, *font, t.data);
+		word = layout_longest_word(g->l, font, t.data);
+		/* Numbers stay on a line; headings and text may go on below. */
+		if (row >= 0 && column_is_numeric(&g->t->columns[column]))
+			word = width;
+		*wanted = fmax(*wanted, row < 0 ? fmax(word, width / 2 + 6) : width);
+		*needed = fmax(*needed, word);
+		text_release(&t);
+	}
+}
+
+/* Give every column what it wants if there is room, otherwise what it needs and a share of
+   the rest. False: not even that fits. */
+static bool share_out(struct grid_of_cells *g)
+{
+	double room = CONTENT_WIDTH - CELL_GAP * g->t->column_count;
+	double wanted = 0, needed = 0, lacking = 0;
+	double *wants = calloc((size_t)g->t->column_count, sizeof(double));
+
+	if (!wants)
+		return true;
+	for (int i = 0; i < g->t->column_count; i++) {
+		measure(g, i, &wants[i], &g->widths[i]);
+		wanted += wants[i];
+		needed += g->widths[i];
+	}
+	lacking = wanted - needed;
+	for (int i = 0; i < g->t->column_count; i++)
+		if (wanted <= room)
+			g->widths[i] = wants[i];
+		else if (needed <= room)
+			g->widths[i] += (room - needed) * (wants[i] - g->widths[i]) /
+					fmax(lacking, 1e-9);
+		else
+			g->widths[i] *= room / needed; /* words will be broken */
+	free(wants);
+	return needed <= room;
+}
+
+static void choose_size(struct grid_of_cells *g, double size)
+{
+	g->cell = (struct setting){{.size = size}, size * 1.32, INK_TEXT, 0};
+	g->head = (struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0};
+}
+
+static enum status prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
+{
+	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN};
+	g->widths = calloc((size_t)t->column_count, sizeof(double));
+	if (!g->widths)
+		return ERR_MEMORY;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		choose_size(g, sizes[i]);
+		if (share_out(g))
+			break;
+	}
+	return OK;
+}
+
+static double table_width(const struct grid_of_cells *g)
+{
+	double sum = 0;
+
+	for (int i = 0; i < g->t->column_count; i++)
+		sum += g->widths[i] + CELL_GAP;
+	return sum;
+}
+
+/* The reason of a failed row takes what its cells leave. */
+static void reason_place(const struct grid_of_cells *g, const struct row *r, double *x,
+			 double *width)
+{
+	int shown = row_shown_cells(g->t, r);
+
+	*x = g->left + CELL_GAP / 2;
+	for (int i = 0; i < shown; i++)
+		*x += g->widths[i] + CELL_GAP;
+	*width = g->left + CONTENT_WIDTH - *x - CELL_GAP / 2;
+}
+
+static double row_height(const struct grid_of_cells *g, int row)
+{
+	const struct setting *s = row < 0 ? &g->head : &g->cell;
+	int lines = 1;
+
+	for (int i = 0; i < g->t->column_count; i++) {
+		struct text t;
+
+		if (!is_shown(g, row, i))
+			continue;
+		text_init(&t);
+		cell_text(g, row, i, &t);
+		lines = imax(lines, layout_count_lines(g->l, s, g->widths[i], t.data));
+		text_release(&t);
+	}
+	if (row >= 0 && g->t->rows[row].failed) {
+		double x, width;
+
+		reason_place(g, &g->t->rows[row], &x, &width);
+		lines = imax(lines, layout_count_lines(g->l, s, width, g->t->rows[row].failed));
+	}
+	return fmin(lines * s->leading + ROW_PAD, CONTENT_BOTTOM - CONTENT_TOP - 40);
+}
+
+static void draw_cell(const struct grid_of_cells *g, int row, int column, double x)
+{
+	const struct setting *s = row < 0 ? &g->head : &g->cell;
+	struct setting linked = *s;
+	enum anchor anchor = ANCHOR_START;
+	const char *link = row < 0 ? NULL : g->t->rows[row].values[column].link;
+	struct text t;
+
+	if (column_is_numeric(&g->t->columns[column]))
+		anchor = ANCHOR_END;
+	text_init(&t);
+	cell_text(g, row, column, &t);
+	if (link)
+		linked.ink = INK_LINK;
+	if (link && g->l->sheet)
+		g->l->sheet->begin_link(g->l->sheet, link);
+	layout_put(g->l, &linked, x, g->l->y + ROW_PAD / 2 + s->font.size, g->widths[column],
+		   anchor, t.data);
+	if (link && g->l->sheet)
+		g->l->sheet->end_link(g->l->sheet);
+	text_release(&t);
+}
+
+static void draw_row(const struct grid_of_cells *g, int row)
+{
+	double x = g->left + CELL_GAP / 2, height = row_height(g, row), width = table_width(g);
+	struct setting alarm = g->cell;
+
+	alarm.ink = INK_ALARM;
+	if (row < 0)
+		canvas_rectangle(g->l->canvas, g->left, g->l->y, width, height, 0,
+				 (struct paint){.fill = INK_PANEL});
+	for (int i = 0; i < g->t->column_count; i++) {
+		if (is_shown(g, row, i))
+			draw_cell(g, row, i, x);
+		x += g->widths[i] + CELL_GAP;
+	}
+	if (row >= 0 && g->t->rows[row].failed) {
+		reason_place(g, &g->t->rows[row], &x, &width);
+		layout_put(g->l, &alarm, x, g->l->y + ROW_PAD / 2 + alarm.font.size, width,
+			   ANCHOR_START, g->t->rows[row].failed);
+		width = table_width(g);
+	}
+	g->l->y += height;
+	canvas_line(g->l->canvas, g->left, g->l->y, g->left + width, g->l->y,
+		    (struct paint){.stroke = row < 0 ? INK_FRAME : INK_RULE, .width = 0.6});
+}
+
+static double start_height(const struct grid_of_cells *g)
+{
+	double height = row_height(g, -1);
+
+	if (*g->t->title)
+		height += layout_count_lines(g->l, &title_setting, CONTENT_WIDTH, g->t->title) *
+				  title_setting.leading +
+			  3;
+	for (int row = 0; row < imin(g->t->row_count, 3); row++)
+		height += row_height(g, row);
+	return height;
+}
+
+double layout_table_start(struct layout *l, const struct table *t)
+{
+	struct grid_of_cells g;
+	double height = 0;
+
+	if (prepare(&g, l, t) == OK)
+		height = fmin(start_height(&g), CONTENT_BOTTOM - CONTENT_TOP);
+	free(g.widths);
+	return height;
+}
+
+void layout_table(struct layout *l, const struct table *t)
+{
+	struct grid_of_cells g;
+
+	if (prepare(&g, l, t) != OK)
+		return;
+	layout_need(l, start_height(&g) + 6);
+	if (l->y > CONTENT_TOP)
+		l->y += 6;
+	if (*t->title) {
+		layout_flow(l, &title_setting, MARGIN, CONTENT_WIDTH, t->title);
+		l->y += 3;
+	}
+	draw_row(&g, -1);
+	for (int row = 0; row < t->row_count; row++) {
+		int page = l->page;
+
+		layout_need(l, row_height(&g, row));
+		if (l->page != page)
+			draw_row(&g, -1);
+		draw_row(&g, row);
+	}
+	l->y += 4;
+	if (*t->note)
+		layout_flow(l, &note_setting, MARGIN, CONTENT_WIDTH, t->note);
+	l->y += 10;
+	free(g.widths);
+}

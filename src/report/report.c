@@ -1,0 +1,276 @@
+/* report.c - see report.h */
+#include "report/report.h"
+#include "base/version.h"
+#include "report/figures.h"
+#include "report/requirements.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { GRID_DRAWN_MAX = 32, STAGES = 4, MICRO_BATCHES = 8 };
+
+static struct value text_value(const char *s)
+{
+	return (struct value){.present = *s != '\0', .text = s};
+}
+
+/* A row per study: what it is, how much it has measured. */
+static void add_overview(struct document *d, const struct sources *s)
+{
+	struct table *t = table_new(&d->arena, 6, s->study_count);
+
+	if (!t || !s->study_count)
+		return;
+	t->title = "Studies in this report";
+	t->columns[0].label = "study";
+	t->columns[1].label = "requirements";
+	t->columns[2] = (struct column){"cases", "", COLUMN_INTEGER, 0};
+	t->columns[3] = (struct column){"failed", "", COLUMN_INTEGER, 0};
+	t->columns[4] = (struct column){"quick", "", COLUMN_FLAG, -1};
+	t->columns[5] = (struct column){"stopped early", "", COLUMN_FLAG, -1};
+	for (int i = 0; i < s->study_count; i++) {
+		struct value *v = t->rows[i].values;
+		const char *list = "", *id;
+		int rows, failed;
+
+		for (int k = 0; (id = study_requirement(&s->studies[i], k)); k++)
+			list = document_stringf(d, "%s%s%s", list, k ? ", " : "", id);
+		study_count(&s->studies[i], &rows, &failed);
+		v[0] = text_value(document_string(d, s->studies[i].title));
+		v[0].link = s->studies[i].section.anchor;
+		v[1] = text_value(list);
+		v[2] = (struct value){.present = true, .number = rows};
+		v[3] = (struct value){.present = failed > 0, .number = failed};
+		v[4] = (struct value){.present = true,
+				      .number = study_is_quick(&s->studies[i])};
+		v[5] = (struct value){.present = true,
+				      .number = !study_is_complete(&s->studies[i])};
+	}
+	table_drop_empty(t);
+	document_table(d, t);
+}
+
+static void add_machine(struct document *d, const struct sources *s)
+{
+	struct table *t = s->study_count ? study_machine(&s->studies[0], d) : NULL;
+
+	if (t) {
+		t->title = "Where it was measured";
+		document_table(d, t);
+	}
+}
+
+static void add_short_answers(struct document *d, const struct sources *s)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->study_count; i++)
+		n += study_first_answer(&s->studies[i]) != NULL;
+	if (!n)
+		return;
+	document_heading(d, 3, "in-short", "In short");
+	for (int i = 0; i < s->study_count; i++) {
+		const char *answer = study_first_answer(&s->studies[i]);
+
+		if (answer)
+			document_item(d, s->studies[i].title, answer,
+				      s->studies[i].section.anchor);
+	}
+}
+
+static struct grid choose_grid(const struct sources *s)
+{
+	struct grid best = {1, 1, 1};
+
+	for (int i = 0; i < s->study_count; i++)
+		study_largest_grid(&s->studies[i], GRID_DRAWN_MAX, &best);
+	for (int i = 0; i < s->run_count; i++)
+		if (grid_says_more(&s->runs[i].grid, GRID_DRAWN_MAX, &best))
+			best = s->runs[i].grid;
+	/* Nothing to see in one rank: the example of the course. */
+	return grid_size(&best) > 1 ? best : (struct grid){2, 2, 2};
+}
+
+static struct section add_grid(struct document *d, const struct sources *s)
+{
+	struct grid g = choose_grid(s);
+	struct section section = document_heading(d, 1, "grid", "The grid of ranks");
+
+	document_paragraphf(
+		d,
+		"A run has dp · pp · mp ranks, given as --dp, --pp and --mp; any three numbers "
+		"work. A rank's place follows from its number: rank = mp + MP · (dp + DP · pp), "
+		"with mp the fastest. From its place it knows its groups, and nobody has to "
+		"list them.");
+	document_paragraph(
+		d, "Ranks of an mp group hold slices of the same layers and exchange sums "
+		   "within every layer. Ranks of a dp group hold the same weights and sum "
+		   "their gradients once per step. Ranks of a pp group are the stages of "
+		   "one pipeline and pass activations on and gradients back. All ranks of "
+		   "one colour together hold one copy of the model.");
+	figure_grid(
+		d, &g,
+		document_stringf(d,
+				 "The grid --dp %d --pp %d --mp %d, as 'kolm grid' draws it. A "
+				 "number is a rank.",
+				 g.dp, g.pp, g.mp));
+	return section;
+}
+
+static enum status add_overlap(struct document *d, struct error *err)
+{
+	const struct costs costs = {.f = 1, .b = 2, .w = 1, .latency = 0.2};
+	enum status st;
+
+	document_paragraph(
+		d,
+		"A pipeline cuts the model into stages. A micro-batch goes forward through all "
+		"stages and then back; a stage can't begin before its neighbour has sent what "
+		"it needs. One micro-batch at a time keeps one stage busy and lets all others "
+		"wait: that is the base engine.");
+	TRY(figure_schedule(d, SCHEDULE_NAIVE, STAGES, MICRO_BATCHES, &costs,
+			    "One micro-batch at a time. Predicted for a forward of 1 ms, a "
+			    "backward of 2 ms and 0.2 ms per message.",
+			    err));
+	document_paragraph(
+		d,
+		"With 1f1b every stage starts the next micro-batch while the earlier ones are "
+		"still under way in later stages. The first stages run a few forwards ahead; "
+		"then each stage alternates one forward and one backward, so that it never "
+		"keeps more activations than there are stages behind it. Sends do not block, "
+		"receives are posted before they are needed, and a stage waits only where it "
+		"uses what has not come yet. What remains idle is filling the pipeline at the "
+		"beginning and draining it at the end; more micro-batches make that a smaller "
+		"share.");
+	TRY(figure_schedule(d, SCHEDULE_1F1B, STAGES, MICRO_BATCHES, &costs,
+			    "The same work with one forward, one backward in turn.", err));
+	document_paragraph(
+		d,
+		"zb-h1 splits the backward in two. The gradient of the input is what the stage "
+		"before waits for; the gradient of the weights nobody waits for, so it fills "
+		"gaps.");
+	TRY(figure_schedule(d, SCHEDULE_ZB_H1, STAGES, MICRO_BATCHES, &costs,
+			    "The same work with the gradients of the weights put off.", err));
+	document_paragraph(
+		d,
+		"Two more things overlap in a step: gradients of a bucket of layers are summed "
+		"over the replicas while the layers below are still computed, and the sum of "
+		"an input's gradient over the slices of a layer is under way while the "
+		"gradient of its weights is computed.");
+out:
+	return st;
+}
+
+/* A step as it really was: the first that a study has to show. */
+static void add_measured(struct document *d, const struct sources *s, timeline_reader reader)
+{
+	struct gantt g;
+	bool shown = false;
+
+	for (int i = 0; i < s->study_count && !shown; i++)
+		for (size_t k = 0; !shown && study_gantt(&s->studies[i], k, reader, &g); k++) {
+			shown = g.timeline.stages > 1;
+			if (shown)
+				figure_timeline(
+					d, &g.timeline, g.title,
+					document_stringf(d,
+							 "As measured: step %d of %s in "
+							 "the study '%s'.",
+							 g.step, g.run, s->studies[i].title));
+			timeline_release(&g.timeline);
+		}
+}
+
+/* The studies, in chapters by the letter of their first requirement. */
+static enum status add_studies(struct document *d, struct sources *s, timeline_reader reader,
+			       struct error *err)
+{
+	const char *chapter = NULL;
+	enum status st = OK;
+
+	for (int i = 0; i < s->study_count; i++) {
+		const char *id = study_requirement(&s->studies[i], 0);
+		const char *group = id ? requirement_group(*id) : NULL;
+
+		group = group ? group : "Other studies";
+		if (!chapter || strcmp(chapter, group)) {
+			document_new_page(d);
+			document_heading(d, 1, group, group);
+			chapter = group;
+		}
+		TRY(study_add(&s->studies[i], d, reader, err));
+	}
+out:
+	return st;
+}
+
+static struct section add_runs(struct document *d, struct sources *s)
+{
+	struct section section = {NULL, NULL};
+	size_t place, end;
+
+	if (!s->run_count)
+		return section;
+	document_new_page(d);
+	section = document_heading(d, 1, "runs", "Runs");
+	document_paragraph(d, "Single runs, as 'kolm train' has left them.");
+	/* The table of all of them links to what follows: it is made when that is there. */
+	place = d->count;
+	for (int i = 0; i < s->run_count; i++)
+		run_result_add(&s->runs[i], d);
+	end = d->count;
+	document_table(d, run_result_compare(s->runs, s->run_count, d));
+	document_move(d, end, place);
+	return section;
+}
+
+static void add_title(struct document *d, const struct sources *s,
+		      const struct report_options *o)
+{
+	char date[64] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+	d->title =
+		document_string(d, *o->title ? o->title : "Hybrid parallel training, measured");
+	d->subtitle =
+		document_stringf(d, "%d stud%s and %d run%s; written by kolm %s",
+				 s->study_count, s->study_count == 1 ? "y" : "ies",
+				 s->run_count, s->run_count == 1 ? "" : "s", KOLM_VERSION);
+	d->date = document_string(d, date);
+}
+
+enum status report_build(struct document *d, struct sources *s, const struct report_options *o,
+			 struct error *err)
+{
+	struct report_sections own;
+	size_t summary, end;
+	enum status st;
+
+	sources_sort(s);
+	add_title(d, s, o);
+	document_heading(d, 1, "summary", "Summary");
+	summary = d->count;
+	own.grid = add_grid(d, s);
+	own.overlap = document_heading(d, 1, "overlap", "How the pipeline overlaps");
+	TRY(add_overlap(d, err));
+	add_measured(d, s, o->read_timeline);
+	TRY(add_studies(d, s, o->read_timeline, err));
+	own.runs = add_runs(d, s);
+	report_add_bottlenecks(d, s);
+	report_add_index(d, s, &own);
+	/* The summary links to all that: it is made last and put in its place. */
+	end = d->count;
+	add_overview(d, s);
+	add_short_answers(d, s);
+	add_machine(d, s);
+
+	document_contents(d);
+	document_move(d, end, summary);
+	TRY(document_check(d, err));
+out:
+	return st;
+}

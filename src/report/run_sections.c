@@ -1,0 +1,296 @@
+/* run_sections.c - a run's part of a report: tables and charts from its summary. */
+#include "report/run_result.h"
+#include "base/util.h"
+#include "report/fields.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct value number(double x)
+{
+	return (struct value){.present = !isnan(x), .number = x};
+}
+
+static struct value text(struct document *d, const char *s)
+{
+	return (struct value){.present = *s != '\0', .text = document_string(d, s)};
+}
+
+/* "step_ms.median": a member of a member. */
+static double number_at(const json_t *o, const char *path)
+{
+	const char *dot = strchr(path, '.');
+	char name[64];
+
+	if (dot) {
+		snprintf(name, sizeof(name), "%.*s", (int)(dot - path), path);
+		o = json_object_get(o, name);
+		path = dot + 1;
+	}
+	o = json_object_get(o, path);
+	return json_is_number(o) ? json_number_value(o) : NAN;
+}
+
+static const char *string_at(const json_t *o, const char *name)
+{
+	const char *s = json_string_value(json_object_get(o, name));
+
+	return s ? s : "";
+}
+
+struct shown {
+	struct column column;
+	const char *path;
+};
+
+/* What a row of the comparison shows of a run. */
+static const struct shown compared[] = {
+	{{"ranks", "", COLUMN_INTEGER, 0}, "ranks"},
+	{{"dp", "", COLUMN_INTEGER, 0}, "grid.dp"},
+	{{"pp", "", COLUMN_INTEGER, 0}, "grid.pp"},
+	{{"mp", "", COLUMN_INTEGER, 0}, "grid.mp"},
+	{{"precision", "", COLUMN_TEXT, -1}, "precision"},
+	{{"batch", "", COLUMN_INTEGER, 0}, "batch"},
+	{{"step", "ms", COLUMN_NUMBER, -1}, "step_ms.median"},
+	{{"samples per second", "", COLUMN_NUMBER, 0}, "samples_per_s"},
+	{{"GFLOP/s", "", COLUMN_NUMBER, 1}, "gflops"},
+	{{"bubble", "", COLUMN_PERCENT, -1}, "bubble"},
+	{{"final loss", "", COLUMN_NUMBER, 4}, "final_loss"},
+	{{"skipped steps", "", COLUMN_INTEGER, 0}, "skipped_steps"},
+	{{"over-subscribed", "", COLUMN_FLAG, -1}, "oversubscribed"},
+};
+
+static struct value value_at(struct document *d, const json_t *root, const struct shown *s)
+{
+	if (s->column.kind == COLUMN_TEXT)
+		return text(d, string_at(root, s->path));
+	if (s->column.kind == COLUMN_FLAG)
+		return (struct value){.present = true,
+				      .number = json_is_true(json_object_get(root, s->path))};
+	return number(number_at(root, s->path));
+}
+
+struct table *run_result_compare(const struct run_result *runs, int n, struct document *d)
+{
+	struct table *t = table_new(&d->arena, 1 + ARRAY_SIZE(compared), n);
+
+	if (!t)
+		return NULL;
+	t->columns[0].label = "run";
+	for (size_t k = 0; k < ARRAY_SIZE(compared); k++)
+		t->columns[1 + k] = compared[k].column;
+	for (int i = 0; i < n; i++) {
+		t->rows[i].values[0] = text(d, run_result_name(&runs[i]));
+		t->rows[i].values[0].link = runs[i].section.anchor;
+		for (size_t k = 0; k < ARRAY_SIZE(compared); k++) {
+			struct value v = value_at(d, runs[i].root, &compared[k]);
+
+			if (!strcmp(compared[k].path, "step_ms.median"))
+				v.spread = fmax(number_at(runs[i].root, "step_ms.stdev"), 0);
+			t->rows[i].values[1 + k] = v;
+		}
+	}
+	t->note = "Step: median over the steps behind the warm-up, ± standard deviation.";
+	table_drop_empty(t);
+	return t;
+}
+
+/* Parts of something per rank, on top of each other. */
+struct part {
+	const char *key, *name;
+};
+
+static const struct part memory_parts[] = {
+	{"params_bytes", "parameters"},	  {"grads_bytes", "gradients"},
+	{"optimizer_bytes", "optimizer"}, {"activations_bytes", "activations"},
+	{"comm_bytes", "communication"},  {"workspace_bytes", "workspace"},
+};
+
+static const struct part time_parts[] = {
+	{"compute", "compute"}, {"comm_exposed", "exposed communication"},
+	{"bubble", "bubble"},	{"imbalance", "imbalance"},
+	{"other", "other"},
+};
+
+/* One bar per rank; of is the member of a rank that holds the parts, or NULL. */
+static struct chart *stack(struct document *d, const json_t *ranks, const char *of,
+			   const struct part *parts, int part_count)
+{
+	struct chart *c = chart_new(&d->arena, CHART_STACKED, part_count);
+	int n = (int)json_array_size(ranks);
+
+	if (!c)
+		return NULL;
+	c->x_label = "rank";
+	c->categories = arena_get(&d->arena, (size_t)n, sizeof(char *));
+	c->category_count = c->categories ? n : 0;
+	for (int i = 0; i < c->category_count; i++)
+		c->categories[i] = document_stringf(d, "%d", i);
+	for (int k = 0; k < c->series_count; k++) {
+		struct chart_series *s = &c->series[k];
+
+		s->name = parts[k].name;
+		s->points = arena_get(&d->arena, (size_t)n, sizeof(*s->points));
+		for (int i = 0; s->points && i < c->category_count; i++) {
+			const json_t *rank = json_array_get(ranks, (size_t)i);
+			double y =
+				number_at(of ? json_object_get(rank, of) : rank, parts[k].key);
+
+			if (!isnan(y))
+				s->points[s->count++] = (struct chart_point){.x = i, .y = y};
+		}
+	}
+	return c;
+}
+
+/* The breakdown of the step as one bar, where ranks have none of their own. */
+static struct chart *breakdown(struct document *d, const struct run_result *r)
+{
+	const json_t *ranks = json_object_get(r->root, "per_rank");
+	json_t *one = NULL;
+	struct chart *c;
+
+	if (json_object_get(json_array_get(ranks, 0), "breakdown_ms")) {
+		c = stack(d, ranks, "breakdown_ms", time_parts, ARRAY_SIZE(time_parts));
+	} else {
+		one = json_pack("[O]", r->root);
+		c = one ? stack(d, one, "breakdown_ms", time_parts, ARRAY_SIZE(time_parts))
+			: NULL;
+		if (c && c->category_count)
+			c->categories[0] = "all ranks";
+		if (c)
+			c->x_label = "";
+	}
+	if (c) {
+		c->title = "Where the time of a step goes";
+		c->y_label = "ms";
+	}
+	json_decref(one);
+	return c;
+}
+
+static struct chart *memory(struct document *d, const struct run_result *r)
+{
+	struct chart *c = stack(d, json_object_get(r->root, "per_rank"), NULL, memory_parts,
+				ARRAY_SIZE(memory_parts));
+
+	if (c) {
+		c->title = "Memory of each rank, by kind (peaks)";
+		c->y_kind = COLUMN_BYTES;
+	}
+	return c;
+}
+
+static struct chart *curve(struct document *d, const struct run_result *r, const char *title,
+			   size_t offset, bool log_y)
+{
+	struct chart *c = chart_new(&d->arena, CHART_CURVE, 1);
+	struct chart_point *points;
+
+	points = arena_get(&d->arena, (size_t)r->step_count, sizeof(*points));
+	if (!c || !c->series || !points)
+		return NULL;
+	c->title = title;
+	c->x_label = "step";
+	c->log_y = log_y;
+	c->series[0].points = points;
+	for (int i = 0; i < r->step_count; i++) {
+		double y;
+
+		memcpy(&y, (const char *)&r->steps[i] + offset, sizeof(y));
+		if (!isnan(y))
+			points[c->series[0].count++] =
+				(struct chart_point){.x = r->steps[i].step, .y = y};
+	}
+	return c;
+}
+
+static const struct shown rank_columns[] = {
+	{{"rank", "", COLUMN_INTEGER, 0}, "rank"},
+	{{"dp", "", COLUMN_INTEGER, 0}, "dp"},
+	{{"pp", "", COLUMN_INTEGER, 0}, "pp"},
+	{{"mp", "", COLUMN_INTEGER, 0}, "mp"},
+	{{"utilisation", "", COLUMN_PERCENT, -1}, "utilization"},
+	{{"peak memory", "", COLUMN_BYTES, -1}, "peak_bytes"},
+	{{"messages", "", COLUMN_INTEGER, 0}, "p2p_messages"},
+	{{"sent in messages", "", COLUMN_BYTES, -1}, "p2p_bytes"},
+	{{"in collectives", "", COLUMN_BYTES, -1}, "collective_bytes"},
+};
+
+/* 0 1 2 3 is written as 0 to 3. */
+static const char *layers_text(struct document *d, const json_t *layers)
+{
+	struct text out;
+	const char *s;
+	size_t n = json_array_size(layers);
+
+	text_init(&out);
+	for (size_t i = 0; i < n;) {
+		json_int_t first = json_integer_value(json_array_get(layers, i)), last = first;
+
+		while (++i < n && json_integer_value(json_array_get(layers, i)) == last + 1)
+			last++;
+		text_addf(&out, "%s%lld", out.len ? ", " : "", (long long)first);
+		if (last > first)
+			text_addf(&out, " to %lld", (long long)last);
+	}
+	s = document_string(d, out.data);
+	text_release(&out);
+	return s;
+}
+
+static struct table *rank_table(struct document *d, const struct run_result *r)
+{
+	const json_t *ranks = json_object_get(r->root, "per_rank");
+	struct table *t =
+		table_new(&d->arena, 1 + ARRAY_SIZE(rank_columns), (int)json_array_size(ranks));
+
+	if (!t)
+		return NULL;
+	t->title = "Ranks";
+	for (size_t k = 0; k < ARRAY_SIZE(rank_columns); k++)
+		t->columns[k] = rank_columns[k].column;
+	t->columns[ARRAY_SIZE(rank_columns)].label = "layers";
+	for (int i = 0; i < t->row_count; i++) {
+		const json_t *rank = json_array_get(ranks, (size_t)i);
+
+		for (size_t k = 0; k < ARRAY_SIZE(rank_columns); k++)
+			t->rows[i].values[k] = value_at(d, rank, &rank_columns[k]);
+		t->rows[i].values[ARRAY_SIZE(rank_columns)] =
+			(struct value){.present = true,
+				       .text = layers_text(d, json_object_get(rank, "layers"))};
+	}
+	table_drop_empty(t);
+	return t;
+}
+
+void run_result_add(struct run_result *r, struct document *d)
+{
+	bool scaled = false;
+
+	r->section = document_heading(d, 2, run_result_name(r), run_result_name(r));
+	document_paragraphf(d,
+			    "%d rank%s as dp %d × pp %d × mp %d on %s; %s, schedule %s, "
+			    "engine %s%s.",
+			    grid_size(&r->grid), grid_size(&r->grid) == 1 ? "" : "s",
+			    r->grid.dp, r->grid.pp, r->grid.mp, string_at(r->root, "device"),
+			    string_at(r->root, "precision"), string_at(r->root, "schedule"),
+			    string_at(r->root, "engine"),
+			    json_is_true(json_object_get(r->root, "interrupted"))
+				    ? "; stopped before its end"
+				    : "");
+	if (r->command)
+		document_code(d, r->command);
+	document_table(d, rank_table(d, r));
+	document_chart(d, breakdown(d, r));
+	document_chart(d, memory(d, r));
+	document_chart(d, curve(d, r, "Loss", offsetof(struct run_step, loss), false));
+	for (int i = 0; i < r->step_count; i++)
+		scaled |= r->steps[i].loss_scale != 1 && !isnan(r->steps[i].loss_scale);
+	if (scaled)
+		document_chart(d, curve(d, r, "Loss scale",
+					offsetof(struct run_step, loss_scale), true));
+	document_chart(
+		d, curve(d, r, "Time of each step, ms", offsetof(struct run_step, ms), false));
+}

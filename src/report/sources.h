@@ -1,0 +1,21 @@
+/* sources.h - what a report is made from: the studies and runs in some folders. */
+#ifndef KOLM_REPORT_SOURCES_H
+#define KOLM_REPORT_SOURCES_H
+
+#include "report/run_result.h"
+#include "report/study_result.h"
+
+struct sources {
+	struct study *studies; /* by requirement, then by name */
+	int study_count;
+	struct run_result *runs; /* in the order in which they were given */
+	int run_count;
+};
+
+/* Add a folder of a study, of a run, or one that holds such folders. */
+enum status sources_add(struct sources *s, const char *folder, struct error *err);
+/* When all are there: bring the studies into the order of the report. */
+void sources_sort(struct sources *s);
+void sources_release(struct sources *s);
+
+#endif

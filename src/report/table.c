@@ -1,0 +1,202 @@
+/* table.c - see table.h */
+#include "report/table.h"
+#include "base/units.h"
+#include "base/util.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum column_kind column_kind_of(const char *name)
+{
+	static const char *const names[] = {"integer", "number", "percent",
+					    "bytes",   "text",	 "flag"};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(names) && strcmp(names[i], name))
+		i++;
+	return (enum column_kind)i;
+}
+
+struct table *table_new(struct arena *a, int columns, int rows)
+{
+	struct table *t = arena_get(a, 1, sizeof(*t));
+	struct value *values;
+
+	if (!t)
+		return NULL;
+	t->title = t->note = "";
+	t->columns = arena_get(a, (size_t)columns, sizeof(*t->columns));
+	t->rows = arena_get(a, (size_t)rows, sizeof(*t->rows));
+	values = arena_get(a, (size_t)rows * (size_t)columns, sizeof(*values));
+	if (a->failed)
+		return NULL;
+	for (int i = 0; i < columns; i++)
+		t->columns[i] = (struct column){"", "", COLUMN_TEXT, -1};
+	for (int i = 0; i < rows; i++)
+		t->rows[i].values = values + (size_t)i * (size_t)columns;
+	t->column_count = columns;
+	t->row_count = rows;
+	return t;
+}
+
+static bool is_empty(const struct table *t, int column)
+{
+	for (int i = 0; i < t->row_count; i++) {
+		const struct value *v = &t->rows[i].values[column];
+
+		if (v->present && !(t->columns[column].kind == COLUMN_FLAG && v->number == 0))
+			return false;
+	}
+	return true;
+}
+
+void table_drop_empty(struct table *t)
+{
+	int kept = 0;
+
+	for (int k = 0; k < t->column_count; k++) {
+		if (is_empty(t, k))
+			continue;
+		for (int i = 0; i < t->row_count; i++)
+			t->rows[i].values[kept] = t->rows[i].values[k];
+		t->columns[kept++] = t->columns[k];
+	}
+	t->column_count = kept;
+}
+
+bool column_is_numeric(const struct column *c)
+{
+	return c->kind <= COLUMN_BYTES;
+}
+
+void column_format(const struct column *c, struct text *out)
+{
+	text_add(out, c->label);
+	/* Percent and bytes have their unit in every cell. */
+	if (*c->unit && c->kind != COLUMN_PERCENT && c->kind != COLUMN_BYTES)
+		text_addf(out, " (%s)", c->unit);
+}
+
+/* Thousands are set apart from five digits on: 8192 is a dimension, 12,345 a quantity. */
+static void add_grouped(const char *digits, struct text *out)
+{
+	const char *first = digits + (*digits == '-');
+	size_t whole = strspn(first, "0123456789");
+
+	text_add_n(out, digits, (size_t)(first - digits));
+	for (size_t i = 0; i < whole; i++) {
+		if (i && whole > 4 && (whole - i) % 3 == 0)
+			text_add(out, ",");
+		text_add_n(out, first + i, 1);
+	}
+	text_add(out, first + whole);
+}
+
+/* Three digits that say something, four below 0.1. */
+static int digits_for(double number)
+{
+	double size = fabs(number);
+
+	if (size >= 100 || number == round(number))
+		return 0;
+	return size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+}
+
+void number_format(double number, int digits, struct text *out)
+{
+	double size = fabs(number);
+	char buf[400];
+
+	if (!isfinite(number)) {
+		text_add(out, isnan(number) ? "not a number" : number > 0 ? "∞" : "-∞");
+		return;
+	}
+	if (size >= 1e12 || (size > 0 && size < 1e-4 && digits < 5)) {
+		text_addf(out, "%.3g", number);
+		return;
+	}
+	if (digits == NUMBER_SHORT) {
+		snprintf(buf, sizeof(buf), size < 1e6 ? "%.6g" : "%.0f", number);
+		add_grouped(buf, out);
+		return;
+	}
+	if (digits < 0)
+		digits = digits_for(number);
+	/* Something is not written as nothing. */
+	while (digits < 5 && size > 0 && size < 0.5 * pow(10, -digits))
+		digits++;
+	snprintf(buf, sizeof(buf), "%.*f", digits, number);
+	add_grouped(buf, out);
+}
+
+static void add_bytes(double bytes, struct text *out)
+{
+	char buf[32];
+
+	if (!(bytes >= 0 && bytes < 0x1p63)) {
+		text_addf(out, "%g B", bytes);
+		return;
+	}
+	units_format_size((uint64_t)bytes, buf, sizeof(buf));
+	text_add(out, buf);
+}
+
+static void add_percent(double share, int digits, struct text *out)
+{
+	number_format(share * 100, digits, out);
+	text_add(out, " %");
+}
+
+/* What is behind the point, where the column does not say: the same for value and spread. */
+static int column_digits(const struct column *c, double number)
+{
+	if (c->digits >= 0)
+		return c->digits;
+	if (c->kind == COLUMN_PERCENT)
+		return fabs(number) >= 0.0995 || number == 0 ? 0 : 1;
+	if (c->kind == COLUMN_INTEGER)
+		return number == round(number) ? 0 : 2;
+	return digits_for(number);
+}
+
+static void add_amount(const struct column *c, double number, int digits, struct text *out)
+{
+	if (c->kind == COLUMN_PERCENT)
+		add_percent(number, digits, out);
+	else if (c->kind == COLUMN_BYTES)
+		add_bytes(number, out);
+	else
+		number_format(number, digits, out);
+}
+
+void value_format(const struct column *c, const struct value *v, struct text *out)
+{
+	int digits;
+
+	if (!v->present)
+		return;
+	if (c->kind == COLUMN_TEXT) {
+		text_add(out, v->text ? v->text : "");
+		return;
+	}
+	if (c->kind == COLUMN_FLAG) {
+		text_add(out, v->number != 0 ? "yes" : "");
+		return;
+	}
+	digits = column_digits(c, v->number);
+	add_amount(c, v->number, digits, out);
+	if (v->spread > 0) {
+		text_add(out, " ± ");
+		add_amount(c, v->spread, digits, out);
+	}
+}
+
+int row_shown_cells(const struct table *t, const struct row *r)
+{
+	int n = 0, half = t->column_count / 2;
+
+	while (n < half && r->values[n].present)
+		n++;
+	return n;
+}

@@ -1,0 +1,68 @@
+/*
+ * table.h - a table of a report: typed columns, rows of values, and how they are written.
+ *
+ * Strings are borrowed; those of a report's tables live in its document.
+ */
+#ifndef KOLM_REPORT_TABLE_H
+#define KOLM_REPORT_TABLE_H
+
+#include "base/arena.h"
+#include "base/text.h"
+
+enum column_kind {
+	COLUMN_INTEGER,
+	COLUMN_NUMBER,
+	COLUMN_PERCENT, /* 0.31 is written as 31 % */
+	COLUMN_BYTES,
+	COLUMN_TEXT,
+	COLUMN_FLAG, /* yes or nothing */
+	COLUMN_KIND_COUNT,
+};
+/* COLUMN_KIND_COUNT: there is none of that name. */
+enum column_kind column_kind_of(const char *name);
+
+struct column {
+	const char *label, *unit;
+	enum column_kind kind;
+	int digits; /* behind the point, of a number; -1: as many as it needs */
+};
+
+struct value {
+	bool present;
+	const char *text;      /* of a text column */
+	double number, spread; /* flag: 0 or 1; spread 0: unknown */
+	const char *link;      /* the anchor of a heading that this leads to, or NULL */
+};
+
+struct row {
+	struct value *values; /* (columns) */
+	const char *failed;   /* why there are no values, or NULL */
+};
+
+struct table {
+	const char *title, *note;
+	struct column *columns;
+	struct row *rows;
+	int column_count, row_count;
+};
+
+/* With room for so many; all values absent. NULL: no memory. */
+struct table *table_new(struct arena *a, int columns, int rows);
+
+/* Leave out columns in which no row has a value. */
+void table_drop_empty(struct table *t);
+
+bool column_is_numeric(const struct column *c);
+/* The heading: its label and unit. */
+void column_format(const struct column *c, struct text *out);
+/* "3.21 ± 0.11", "31 %", "1.5 GiB", "yes", or nothing. */
+void value_format(const struct column *c, const struct value *v, struct text *out);
+/* A bare number as people write it: 0.0123, 12.3, 12,345. Digits behind the point: so many,
+   or, if negative, three that count, or as few as it takes. */
+enum { NUMBER_SHORT = -2 };
+void number_format(double number, int digits, struct text *out);
+
+/* In a failed row: how many leading cells are still shown; the reason takes the others. */
+int row_shown_cells(const struct table *t, const struct row *r);
+
+#endif
