@@ -35,11 +35,20 @@ static const struct command commands[] = {
 	{"devices", cmd_devices, "what there is to compute on", false},
 };
 
+/* clang-format off */
 static const struct option_table *const tables[] = {
-	&config_table, &top_table,	&verify_table, &bench_table,
-	&grid_table,   &schedule_table, &doctor_table, &devices_table};
-	&config_table,	 &verify_table, &bench_table,  &grid_table,
-	&schedule_table, &report_table, &doctor_table, &devices_table};
+	&config_table,
+	&verify_table,
+	&max_batch_table,
+	&grid_table,
+	&schedule_table,
+	&top_table,
+	&bench_table,
+	&report_table,
+	&doctor_table,
+	&devices_table,
+};
+/* clang-format on */
 
 static void print_help(FILE *out)
 {

@@ -17,9 +17,8 @@ enum status cmd_doctor(int argc, char *const *argv, struct error *err);
 enum status cmd_devices(int argc, char *const *argv, struct error *err);
 
 /* Their options; that of train is config_table. */
-extern const struct option_table top_table, verify_table, max_batch_table, bench_table,
-	grid_table, schedule_table, doctor_table, devices_table;
-extern const struct option_table verify_table, max_batch_table, bench_table, grid_table,
-	schedule_table, report_table, doctor_table, devices_table;
+extern const struct option_table verify_table, max_batch_table, grid_table, schedule_table;
+extern const struct option_table top_table, bench_table, report_table;
+extern const struct option_table doctor_table, devices_table;
 
 #endif
