@@ -1,7 +1,7 @@
 /* frame.c - see frame.h */
 #include "launch/frame.h"
 #include "base/util.h"
-#include "launch/canvas.h"
+#include "launch/pen.h"
 #include "launch/frame_table.h"
 
 #include <limits.h>
@@ -43,7 +43,7 @@ static void add_figure(struct cells *cells, const char *label, double value)
 	if (isnan(value))
 		snprintf(text, sizeof(cells->list[0].value), "nan");
 	else
-		canvas_figure(text, sizeof(cells->list[0].value), value);
+		pen_figure(text, sizeof(cells->list[0].value), value);
 }
 
 static void add_share(struct cells *cells, const char *label, double share)
@@ -74,7 +74,7 @@ static void add_peak_memory(struct cells *cells, const struct survey *s)
 
 	for (int i = 0; i < s->count; i++)
 		most = s->ranks[i].peak_bytes > most ? s->ranks[i].peak_bytes : most;
-	canvas_size(add_cell(cells, "memory"), sizeof(cells->list[0].value), most);
+	pen_size(add_cell(cells, "memory"), sizeof(cells->list[0].value), most);
 }
 
 #define MEAN(s, member) survey_mean(s, offsetof(struct survey_rank, member))
@@ -106,33 +106,33 @@ static void fill_cells(struct cells *cells, const struct survey *s)
 				 "none");
 	}
 	if (s->loss_scale != 1 || s->skipped) {
-		canvas_number(add_cell(cells, "scale"), sizeof(cells->list[0].value),
-			      s->loss_scale);
+		pen_number(add_cell(cells, "scale"), sizeof(cells->list[0].value),
+			   s->loss_scale);
 		snprintf(add_cell(cells, "skipped"), sizeof(cells->list[0].value), "%d",
 			 s->skipped);
 	}
 }
 
 /* As many columns of cells as fit, then as few lines as that allows, filled evenly. */
-static void draw_cells(struct canvas *c, const struct survey *s)
+static void draw_cells(struct pen *p, const struct survey *s)
 {
 	struct cells cells = {.count = 0};
 	int across, lines, width;
 
 	fill_cells(&cells, s);
-	across = imax(1, c->columns / CELL_MIN);
+	across = imax(1, p->columns / CELL_MIN);
 	lines = (int)ceil_div(cells.count, across);
 	across = (int)ceil_div(cells.count, lines);
-	width = imin(c->columns / across, CELL_MAX);
+	width = imin(p->columns / across, CELL_MAX);
 	for (int i = 0; i < cells.count; i++) {
 		int at = i % across * width;
 
-		canvas_move(c, at);
-		canvas_put(c, STYLE_DIM, cells.list[i].label);
-		canvas_move(c, at + LABEL);
-		canvas_put(c, STYLE_PLAIN, cells.list[i].value);
+		pen_move(p, at);
+		pen_put(p, STYLE_DIM, cells.list[i].label);
+		pen_move(p, at + LABEL);
+		pen_put(p, STYLE_PLAIN, cells.list[i].value);
 		if (i % across == across - 1 || i == cells.count - 1)
-			canvas_end_line(c);
+			pen_end_line(p);
 	}
 }
 
@@ -151,7 +151,7 @@ static void format_time(double ms, char *buf, size_t size)
 			 floor(fmod(s, 86400) / 3600));
 }
 
-static void draw_bar(struct canvas *c, const struct survey *s)
+static void draw_bar(struct pen *p, const struct survey *s)
 {
 	double share = s->steps > 0 ? (double)s->step / s->steps : 0;
 	char before[48], after[64], left[32] = "";
@@ -165,32 +165,31 @@ static void draw_bar(struct canvas *c, const struct survey *s)
 	if (*left && s->step < s->steps)
 		strcat(after, " left");
 	/* Room for a time that is longer than this one: the bar keeps its length. */
-	width = imin(c->columns, 100) - (int)strlen(before) - imax((int)strlen(after), 21);
-	canvas_put(c, STYLE_BOLD, before + (width < 8 ? strlen("step ") : 0));
+	width = imin(p->columns, 100) - (int)strlen(before) - imax((int)strlen(after), 21);
+	pen_put(p, STYLE_BOLD, before + (width < 8 ? strlen("step ") : 0));
 	if (width < 8)
-		width = c->columns - c->column - (int)strlen(after);
-	canvas_bar(c, imax(0, width), share, 0);
-	canvas_put(c, STYLE_PLAIN, after);
-	canvas_end_line(c);
+		width = p->columns - p->column - (int)strlen(after);
+	pen_bar(p, imax(0, width), share, 0);
+	pen_put(p, STYLE_PLAIN, after);
+	pen_end_line(p);
 }
 
 /* Nothing has moved for a while: whom do they wait for, and what does that one do? */
-static void draw_standstill(struct canvas *c, const struct survey *s)
+static void draw_standstill(struct pen *p, const struct survey *s)
 {
 	int victims;
 	const struct survey_rank *culprit = survey_culprit(s, &victims);
 
 	if (!s->stands)
 		return;
-	canvas_putf(c, STYLE_YELLOW, "no step for %.0f s", s->still_ms / 1e3);
+	pen_putf(p, STYLE_YELLOW, "no step for %.0f s", s->still_ms / 1e3);
 	if (culprit && victims)
-		canvas_putf(c, STYLE_PLAIN, ": %d rank%s wait%s for rank %d, at %s", victims,
-			    victims == 1 ? "" : "s", victims == 1 ? "s" : "", culprit->number,
-			    culprit->where);
+		pen_putf(p, STYLE_PLAIN, ": %d rank%s wait%s for rank %d, at %s", victims,
+			 victims == 1 ? "" : "s", victims == 1 ? "s" : "", culprit->number,
+			 culprit->where);
 	else if (culprit)
-		canvas_putf(c, STYLE_PLAIN, ": rank %d is at %s", culprit->number,
-			    culprit->where);
-	canvas_end_line(c);
+		pen_putf(p, STYLE_PLAIN, ": rank %d is at %s", culprit->number, culprit->where);
+	pen_end_line(p);
 }
 
 /* No more lines than that. */
@@ -206,21 +205,21 @@ static void cut(struct text *out, size_t begin, int lines)
 
 void frame_draw(const struct frame *f, const struct survey *s, struct text *out)
 {
-	struct canvas c = {.out = out,
-			   .columns = f->columns - 1, /* in the last one terminals differ */
-			   .utf8 = f->utf8,
-			   .colour = f->colour};
+	struct pen p = {.out = out,
+			.columns = f->columns - 1, /* in the last one terminals differ */
+			.utf8 = f->utf8,
+			.colour = f->colour};
 	size_t begin = out->len;
 
 	if (f->title) {
-		canvas_put(&c, STYLE_BOLD, f->title);
-		canvas_end_line(&c);
+		pen_put(&p, STYLE_BOLD, f->title);
+		pen_end_line(&p);
 	}
-	draw_bar(&c, s);
-	draw_cells(&c, s);
-	draw_standstill(&c, s);
+	draw_bar(&p, s);
+	draw_cells(&p, s);
+	draw_standstill(&p, s);
 	if (f->table)
-		frame_draw_table(&c, s, f->pids, f->lines ? f->lines - 1 - c.lines : INT_MAX);
+		frame_draw_table(&p, s, f->pids, f->lines ? f->lines - 1 - p.lines : INT_MAX);
 	if (f->lines && !out->failed)
 		cut(out, begin, f->lines - 1);
 }

@@ -49,7 +49,7 @@ static struct table plan(int width, bool pids)
 	return t;
 }
 
-static void draw_heading(struct canvas *c, const struct table *t)
+static void draw_heading(struct pen *p, const struct table *t)
 {
 	int end = 0;
 
@@ -57,12 +57,12 @@ static void draw_heading(struct canvas *c, const struct table *t)
 		if (!t->shown[i])
 			continue;
 		end += columns[i].width;
-		canvas_move(c, end - (int)strlen(columns[i].name));
-		canvas_put(c, STYLE_DIM, columns[i].name);
+		pen_move(p, end - (int)strlen(columns[i].name));
+		pen_put(p, STYLE_DIM, columns[i].name);
 	}
-	canvas_move(c, end + 2);
-	canvas_put(c, STYLE_DIM, "doing");
-	canvas_end_line(c);
+	pen_move(p, end + 2);
+	pen_put(p, STYLE_DIM, "doing");
+	pen_end_line(p);
 }
 
 static void format_share(double share, char *buf, size_t size)
@@ -93,29 +93,29 @@ static void format_cell(const struct survey_rank *r, enum column column, char *b
 		format_share(r->lost, buf, size);
 		break;
 	case NOW:
-		canvas_size(buf, size, r->now_bytes);
+		pen_size(buf, size, r->now_bytes);
 		break;
 	case PEAK:
-		canvas_size(buf, size, r->peak_bytes);
+		pen_size(buf, size, r->peak_bytes);
 		break;
 	default:
 		buf[0] = '\0';
 	}
 }
 
-static void draw_doing(struct canvas *c, const struct survey_rank *r)
+static void draw_doing(struct pen *p, const struct survey_rank *r)
 {
 	const char *where = r->where;
 
 	/* All are at about the same step, which stands above. */
 	if (!strncmp(where, "step ", 5) && strchr(where + 5, ' '))
 		where = strchr(where + 5, ' ') + 1;
-	canvas_put(c, STYLE_PLAIN, *where ? where : "starting");
+	pen_put(p, STYLE_PLAIN, *where ? where : "starting");
 	if (*r->waiting)
-		canvas_putf(c, STYLE_DIM, ", %s", r->waiting);
+		pen_putf(p, STYLE_DIM, ", %s", r->waiting);
 }
 
-static void draw_rank(struct canvas *c, const struct table *t, const struct survey_rank *r)
+static void draw_rank(struct pen *p, const struct table *t, const struct survey_rank *r)
 {
 	int end = 0;
 
@@ -126,27 +126,27 @@ static void draw_rank(struct canvas *c, const struct table *t, const struct surv
 			continue;
 		end += columns[i].width;
 		format_cell(r, (enum column)i, text, sizeof(text));
-		canvas_move(c, end - (i == BAR ? BAR_WIDTH : (int)strlen(text)));
+		pen_move(p, end - (i == BAR ? BAR_WIDTH : (int)strlen(text)));
 		if (i == BAR)
-			canvas_bar(c, BAR_WIDTH, r->compute, r->comm);
+			pen_bar(p, BAR_WIDTH, r->compute, r->comm);
 		else
-			canvas_put(c, STYLE_PLAIN, text);
+			pen_put(p, STYLE_PLAIN, text);
 	}
-	canvas_move(c, end + 2);
-	draw_doing(c, r);
-	canvas_end_line(c);
+	pen_move(p, end + 2);
+	draw_doing(p, r);
+	pen_end_line(p);
 }
 
-void frame_draw_table(struct canvas *c, const struct survey *s, bool pids, int lines)
+void frame_draw_table(struct pen *p, const struct survey *s, bool pids, int lines)
 {
-	struct table t = plan(c->columns, pids);
+	struct table t = plan(p->columns, pids);
 	int shown = s->count < lines ? s->count : imax(0, lines - 2);
 
-	draw_heading(c, &t);
+	draw_heading(p, &t);
 	for (int i = 0; i < shown; i++)
-		draw_rank(c, &t, &s->ranks[i]);
+		draw_rank(p, &t, &s->ranks[i]);
 	if (shown < s->count) {
-		canvas_putf(c, STYLE_DIM, "and %d more ranks", s->count - shown);
-		canvas_end_line(c);
+		pen_putf(p, STYLE_DIM, "and %d more ranks", s->count - shown);
+		pen_end_line(p);
 	}
 }

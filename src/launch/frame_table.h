@@ -2,10 +2,10 @@
 #ifndef KOLM_LAUNCH_FRAME_TABLE_H
 #define KOLM_LAUNCH_FRAME_TABLE_H
 
-#include "launch/canvas.h"
+#include "launch/pen.h"
 #include "launch/survey.h"
 
 /* In so many lines, the heading with them; what does not fit is counted. */
-void frame_draw_table(struct canvas *c, const struct survey *s, bool pids, int lines);
+void frame_draw_table(struct pen *p, const struct survey *s, bool pids, int lines);
 
 #endif

@@ -1,5 +1,5 @@
-/* canvas.c - see canvas.h */
-#include "launch/canvas.h"
+/* pen.c - see pen.h */
+#include "launch/pen.h"
 #include "base/util.h"
 
 #include <math.h>
@@ -27,25 +27,25 @@ static int columns_of(const char *text)
 	return (unsigned char)*text >= 0xe3 ? 2 : 1;
 }
 
-void canvas_put(struct canvas *c, enum style style, const char *text)
+void pen_put(struct pen *p, enum style style, const char *text)
 {
 	if (!*text)
 		return;
-	if (c->colour)
-		text_add(c->out, codes[style]);
-	for (size_t n; *text && c->column + columns_of(text) <= c->columns; text += n) {
+	if (p->colour)
+		text_add(p->out, codes[style]);
+	for (size_t n; *text && p->column + columns_of(text) <= p->columns; text += n) {
 		n = length_of(text);
-		c->column += columns_of(text);
-		if ((unsigned char)*text < ' ' || *text == 0x7f || (n > 1 && !c->utf8))
-			text_add(c->out, "?");
+		p->column += columns_of(text);
+		if ((unsigned char)*text < ' ' || *text == 0x7f || (n > 1 && !p->utf8))
+			text_add(p->out, "?");
 		else
-			text_add_n(c->out, text, n);
+			text_add_n(p->out, text, n);
 	}
-	if (c->colour && style != STYLE_PLAIN)
-		text_add(c->out, "\033[0m");
+	if (p->colour && style != STYLE_PLAIN)
+		text_add(p->out, "\033[0m");
 }
 
-void canvas_putf(struct canvas *c, enum style style, const char *fmt, ...)
+void pen_putf(struct pen *p, enum style style, const char *fmt, ...)
 {
 	char buf[512];
 	va_list ap;
@@ -53,29 +53,29 @@ void canvas_putf(struct canvas *c, enum style style, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	canvas_put(c, style, buf);
+	pen_put(p, style, buf);
 }
 
-void canvas_move(struct canvas *c, int column)
+void pen_move(struct pen *p, int column)
 {
-	for (; c->column < imin(column, c->columns); c->column++)
-		text_add(c->out, " ");
+	for (; p->column < imin(column, p->columns); p->column++)
+		text_add(p->out, " ");
 }
 
-void canvas_end_line(struct canvas *c)
+void pen_end_line(struct pen *p)
 {
-	text_add(c->out, "\n");
-	c->column = 0;
-	c->lines++;
+	text_add(p->out, "\n");
+	p->column = 0;
+	p->lines++;
 }
 
-static void repeat(struct canvas *c, enum style style, const char *text, int n)
+static void repeat(struct pen *p, enum style style, const char *text, int n)
 {
 	char buf[512] = "";
 
 	for (; n > 0 && strlen(buf) + strlen(text) < sizeof(buf); n--)
 		memcpy(buf + strlen(buf), text, strlen(text) + 1);
-	canvas_put(c, style, buf);
+	pen_put(p, style, buf);
 }
 
 static int columns_for(double share, int columns)
@@ -83,17 +83,17 @@ static int columns_for(double share, int columns)
 	return share > 0 ? imin((int)lround(fmin(share, 1) * columns), columns) : 0;
 }
 
-void canvas_bar(struct canvas *c, int columns, double full, double half)
+void pen_bar(struct pen *p, int columns, double full, double half)
 {
 	int first = columns_for(full, columns);
 	int second = imin(columns_for(half, columns), columns - first);
 
-	repeat(c, STYLE_GREEN, c->utf8 ? "━" : "=", first);
-	repeat(c, STYLE_YELLOW, c->utf8 ? "━" : "~", second);
-	repeat(c, STYLE_DIM, c->utf8 ? "─" : "-", columns - first - second);
+	repeat(p, STYLE_GREEN, p->utf8 ? "━" : "=", first);
+	repeat(p, STYLE_YELLOW, p->utf8 ? "━" : "~", second);
+	repeat(p, STYLE_DIM, p->utf8 ? "─" : "-", columns - first - second);
 }
 
-void canvas_number(char *buf, size_t size, double value)
+void pen_number(char *buf, size_t size, double value)
 {
 	int digits = NUMBER_WIDTH;
 
@@ -101,7 +101,7 @@ void canvas_number(char *buf, size_t size, double value)
 		digits--;
 }
 
-void canvas_figure(char *buf, size_t size, double value)
+void pen_figure(char *buf, size_t size, double value)
 {
 	double magnitude = fabs(value);
 
@@ -113,7 +113,7 @@ void canvas_figure(char *buf, size_t size, double value)
 		snprintf(buf, size, "%.2g", value);
 }
 
-void canvas_size(char *buf, size_t size, uint64_t bytes)
+void pen_size(char *buf, size_t size, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double value = (double)bytes;
