@@ -173,7 +173,7 @@ void canvas_svg_begin_in_page(struct canvas_svg *c, struct text *out, double wid
 	*c = (struct canvas_svg){.canvas.ops = &svg_ops, .out = out, .in_page = true};
 	text_addf(out,
 		  "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"%s\" width=\"%g\" "
-		  "height=\"%g\" viewBox=\"0 0 %g %g\" font-size=\"12\" role=\"img\" "
+		  "height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" "
 		  "aria-label=\"",
 		  kind, ceil(width), ceil(height), ceil(width), ceil(height));
 	text_add_escaped(out, what);

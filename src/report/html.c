@@ -57,7 +57,7 @@ static void add_entry(const struct block *b, struct text *out)
 
 static void add_contents(const struct document *d, struct text *out)
 {
-	int level = 0; /* of the entry that is open */
+	bool any = false, inner = false; /* an entry is open; and a list in it */
 
 	text_add(out, "<nav id=\"contents\" aria-label=\"Contents\">\n<ol>\n");
 	for (size_t i = 0; i < d->count; i++) {
@@ -65,15 +65,21 @@ static void add_contents(const struct document *d, struct text *out)
 
 		if (b->kind != BLOCK_HEADING || b->level > 2)
 			continue;
-		if (b->level > level && level)
+		if (b->level == 2 && any && !inner) {
 			text_add(out, "\n<ol>\n");
-		else if (level)
-			text_add(out, b->level < level ? "</li>\n</ol></li>\n" : "</li>\n");
+			inner = true;
+		} else if (any) {
+			text_add(out, "</li>\n");
+		}
+		if (b->level == 1 && inner) {
+			text_add(out, "</ol></li>\n");
+			inner = false;
+		}
 		add_entry(b, out);
-		level = b->level;
+		any = true;
 	}
-	text_add(out, level == 2 ? "</li>\n</ol></li>\n" : level ? "</li>\n" : "<li></li>\n");
-	text_add(out, "</ol>\n</nav>\n");
+	text_add(out, any ? "</li>\n" : "<li>nothing</li>\n");
+	text_add(out, inner ? "</ol></li>\n</ol>\n</nav>\n" : "</ol>\n</nav>\n");
 }
 
 static void add_cell(const struct column *c, const struct value *v, struct text *out)

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# kolm report: studies and runs become a page and a PDF file that can be read, searched and
+# checked; what is wrong is one line.
+. "$(dirname "$0")/lib.bash"
+
+samples=${SOURCE:?}/tests/data/report
+"$KOLM" train --dp 2 --dim 32 --depth 2 --steps 8 --warmup 2 --precision fp16 --quiet --run-dir runs/two >/dev/null ||
+	fail "train"
+"$KOLM" report "$samples" runs/two --out out --title 'Scaling & <more>' >said.txt 2>warned.txt || fail "report: $(cat warned.txt)"
+grep -q "^out/report.html$" said.txt || fail "it does not say what it wrote: $(cat said.txt)"
+[ -z "$(find out -name '*tmp*')" ] || fail "temporary files are left: $(ls out)"
+
+html=out/report.html
+grep -q "<title>Scaling &amp; &lt;more&gt;</title>" $html || fail "the title is not escaped"
+for id in A1 A8 B1 B8 C1 C4 D1 D5; do
+	grep -q "<td>$id</td>" $html || fail "no $id in the index"
+done
+grep -q "1.90 ± 0.08" $html || fail "no value with its spread"
+grep -q "colspan=\"[0-9]*\">failed: rank 1 of 2 .* ran out of memory" $html || fail "no reason of a failed case"
+grep -q -- "--dp 2 --dim 32 --depth 2 --steps 8" $html || fail "no command of the run"
+if grep -qE "(src|href)=\"(https?:)?//" $html; then fail "it wants something from the network"; fi
+if command -v xmllint >/dev/null; then
+	xmllint --noout --nonet $html 2>problems.txt || fail "not well-formed: $(head -n 3 problems.txt)"
+fi
+if command -v tidy >/dev/null; then
+	tidy -q -e $html 2>problems.txt || fail "not valid: $(head -n 3 problems.txt)"
+fi
+
+if "$KOLM" doctor --json | grep -q "PDF with cairo"; then
+	pdf=out/report.pdf
+	grep -q "^$pdf$" said.txt || fail "no PDF: $(cat said.txt warned.txt)"
+	if command -v pdfinfo >/dev/null; then
+		pdfinfo $pdf >info.txt 2>&1 || fail "pdfinfo: $(cat info.txt)"
+		grep -q "^Title: *Scaling & <more>$" info.txt || fail "no title: $(cat info.txt)"
+		grep -q "(A4)" info.txt || fail "not A4: $(cat info.txt)"
+	fi
+	if command -v qpdf >/dev/null; then
+		qpdf --check $pdf >info.txt 2>&1 || fail "qpdf: $(cat info.txt)"
+	fi
+	if command -v pdftotext >/dev/null; then
+		pdftotext -layout $pdf text.txt
+		grep -q "1.90 ± 0.08" text.txt || fail "the text can't be searched"
+		grep -q "Where does efficiency drop, and why?" text.txt || fail "no question"
+		grep -qE "Strong scaling .*[0-9]+$" text.txt || fail "no page number in the contents"
+		for id in A1 A8 B1 B8 C1 C4 D1 D5; do
+			grep -qE "^ *$id " text.txt || fail "no $id in the index of the PDF"
+		done
+	fi
+else
+	grep -q "built without cairo" warned.txt || fail "it does not say what is missing: $(cat warned.txt)"
+	[ ! -e out/report.pdf ] || fail "a PDF without cairo?"
+fi
+
+# A study alone, then one that is broken, cut, or not there.
+"$KOLM" report "$samples/delay" >/dev/null 2>&1 && fail "a study that is not there"
+mkdir -p broken empty
+cp "$samples/placement/result.json" broken/
+sed -i 's/"kind": "integer"/"kind": "intger"/' broken/result.json
+expect_error 2 "broken/result.json: tables\[0\].columns\[0\].kind 'intger' is no kind of column" "$KOLM" report broken
+head -c 500 "$samples/placement/result.json" >broken/result.json
+expect_error 2 "broken/result.json is not valid JSON: line" "$KOLM" report broken
+expect_error 2 "empty holds no study and no run" "$KOLM" report empty
+expect_error 2 "nothing is not a folder" "$KOLM" report nothing
+expect_error 2 "kolm report needs a folder" "$KOLM" report
+: >afile
+expect_error 2 "afile" "$KOLM" report runs/two --out afile
+[ -z "$(find . -name 'report.*' -newer afile)" ] || fail "something was written"
+exit 0
