@@ -29,6 +29,8 @@ static const struct command commands[] = {
 	 true},
 	{"grid", cmd_grid, "which rank has which part of the model, and the groups", false},
 	{"schedule", cmd_schedule, "draw a pipeline schedule and predict its bubble", false},
+	{"study", cmd_study, "run an experiment: tables, charts and answers from many runs",
+	 false},
 	{"report", cmd_report, "studies and runs as a PDF file and an HTML page", false},
 	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
 	 false},
@@ -44,6 +46,7 @@ static const struct option_table *const tables[] = {
 	&schedule_table,
 	&top_table,
 	&bench_table,
+	&studies_table,
 	&report_table,
 	&doctor_table,
 	&devices_table,
@@ -64,6 +67,7 @@ static void print_help(FILE *out)
 		     "  kolm train --dim 1024 --depth 8 --batch 64\n"
 		     "  kolm grid --dp 2 --pp 2 --mp 2\n"
 		     "  kolm schedule --schedule 1f1b --pp 4 --micro-batches 8\n"
+		     "  kolm study strong-scaling --quick\n"
 		     "  kolm bench gemm\n");
 }
 

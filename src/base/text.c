@@ -72,6 +72,24 @@ void text_addf(struct text *t, const char *fmt, ...)
 	t->len += (size_t)n;
 }
 
+void text_add_quoted(struct text *t, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=./:,@%";
+
+	if (*arg && strspn(arg, plain) == strlen(arg)) {
+		text_add(t, arg);
+		return;
+	}
+	text_add(t, "'");
+	for (; *arg; arg++)
+		if (*arg == '\'')
+			text_add(t, "'\\''");
+		else
+			text_add_n(t, arg, 1);
+	text_add(t, "'");
+}
+
 /* How many continuation bytes follow a first byte, or -1. */
 static int continuation_bytes(unsigned char c)
 {

@@ -49,25 +49,6 @@ void run_close(struct run *r)
 	json_release(&r->line);
 }
 
-/* One argument as a shell would need it. */
-static void add_quoted(struct text *t, const char *arg)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+=./:,@%";
-
-	if (*arg && strspn(arg, plain) == strlen(arg)) {
-		text_add(t, arg);
-		return;
-	}
-	text_add(t, "'");
-	for (; *arg; arg++)
-		if (*arg == '\'')
-			text_add(t, "'\\''");
-		else
-			text_add_n(t, arg, 1);
-	text_add(t, "'");
-}
-
 enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
 			     char *const *argv, struct error *err)
 {
@@ -84,7 +65,7 @@ enum status run_write_config(const struct run *r, const struct option_values *op
 	text_add(&command, "kolm train");
 	for (int i = 0; i < argc; i++) {
 		text_add(&command, " ");
-		add_quoted(&command, argv[i]);
+		text_add_quoted(&command, argv[i]);
 	}
 	text_add(&command, "\n");
 	TRY(file_path(path, r->folder, "config.json", err));

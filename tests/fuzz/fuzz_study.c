@@ -1,34 +1,42 @@
-/* fuzz_study.c - a study's result: refused with a message, or a report that can be written. */
+/* fuzz_study.c - a study's file; what is accepted can be made cases of, and tabulated. */
 #include "fuzz.h"
 
-#include "report/html.h"
-#include "report/study_result.h"
+#include "study/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bottleneck b;
-	struct document d;
 	struct study s;
+	struct plan p;
+	struct evidence e;
+	struct columns c;
+	struct tables t = {.study = &s, .plan = &p};
+	struct answer *answers;
 	struct error err;
-	struct text out;
-	int rows, failed;
+	size_t count;
 
-	if (study_parse(&s, (const char *)data, size, "fuzz", &err) != OK)
+	if (study_load(&s, (const char *)data, size, "fuzz", &err) != OK)
 		return 0;
-	document_init(&d);
-	text_init(&out);
-	document_table(&d, study_machine(&s, &d));
-	for (size_t i = 0; study_bottleneck(&s, i, &b); i++)
-		document_item(&d, b.what, b.where, NULL);
-	study_count(&s, &rows, &failed);
-	if (study_add(&s, &d, NULL, &err) == OK) {
-		html_format(&d, &out);
-		/* However it began, it ends. */
-		if (!strstr(out.data, "</html>"))
+	if (plan_init(&p, &s, &(struct plan_options){.cores = 2, .quick = size % 2}, &err) ==
+	    OK) {
+		const json_t *tables = json_object_get(s.root, "tables");
+		struct text text;
+
+		if (evidence_init(&e, &p, &err) != OK || columns_init(&c, &s, &err) != OK ||
+		    results_init(&t.by_case, &c, &p, &e, false, &err) != OK ||
+		    results_init(&t.by_rank, &c, &p, &e, true, &err) != OK)
 			abort();
+		answers = answers_make(&t, &count);
+		text_init(&text);
+		for (size_t i = 0; i < json_array_size(tables); i++)
+			table_add_text(&t, json_array_get(tables, i), &text);
+		text_release(&text);
+		answers_free(answers, count);
+		results_release(&t.by_case);
+		results_release(&t.by_rank);
+		columns_release(&c);
+		evidence_release(&e);
+		plan_release(&p);
 	}
-	text_release(&out);
-	document_release(&d);
-	study_release(&s);
+	study_unload(&s);
 	return 0;
 }

@@ -384,7 +384,7 @@ static void check_points(const struct document *d)
 static enum status two_stages(const char *folder, int step, struct timeline *out,
 			      struct error *e)
 {
-	struct costs c = {1, 2, 1, 0};
+	struct costs c = {.f = 1, .b = 2, .w = 1};
 	struct schedule s;
 	enum status st;
 

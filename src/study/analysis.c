@@ -1,0 +1,133 @@
+/* analysis.c - see analysis.h */
+#include "study/analysis.h"
+
+#include <math.h>
+
+enum { POINTS_MAX = 64 };
+
+/* Least squares with weights. */
+static struct line_fit fit_weighted(const double *x, const double *y, const double *w, int n)
+{
+	double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0, left = 0;
+	struct line_fit f = {0};
+
+	for (int i = 0; i < n; i++) {
+		sw += w[i];
+		sx += w[i] * x[i];
+		sy += w[i] * y[i];
+	}
+	if (n < 2 || !(sw > 0) || !isfinite(sx) || !isfinite(sy))
+		return f;
+	for (int i = 0; i < n; i++) {
+		double dx = x[i] - sx / sw, dy = y[i] - sy / sw;
+
+		sxx += w[i] * dx * dx;
+		sxy += w[i] * dx * dy;
+		syy += w[i] * dy * dy;
+	}
+	if (!(sxx > 0))
+		return f;
+	f.slope = sxy / sxx;
+	f.offset = sy / sw - f.slope * sx / sw;
+	for (int i = 0; i < n; i++)
+		left += w[i] * pow(y[i] - f.offset - f.slope * x[i], 2);
+	f.r2 = syy > 0 ? 1 - left / syy : 1;
+	f.ok = isfinite(f.slope) && isfinite(f.offset);
+	return f;
+}
+
+struct line_fit fit_line(const double *x, const double *y, int n)
+{
+	double w[POINTS_MAX];
+
+	n = n > POINTS_MAX ? POINTS_MAX : n;
+	for (int i = 0; i < n; i++)
+		w[i] = 1;
+	return fit_weighted(x, y, w, n);
+}
+
+struct line_fit fit_link(const double *bytes, const double *time, int n)
+{
+	double w[POINTS_MAX], least = INFINITY;
+	struct line_fit f;
+
+	n = n > POINTS_MAX ? POINTS_MAX : n;
+	for (int i = 0; i < n; i++) {
+		if (!(time[i] > 0))
+			return (struct line_fit){0};
+		w[i] = 1 / (time[i] * time[i]);
+		least = fmin(least, time[i]);
+	}
+	f = fit_weighted(bytes, time, w, n);
+	/* No link is faster than at once, nor slower than its smallest message. */
+	f.offset = fmin(fmax(f.offset, 0), least);
+	f.ok = f.ok && f.slope > 0;
+	return f;
+}
+
+struct amdahl fit_amdahl(const double *ranks, const double *time, int n)
+{
+	double share[POINTS_MAX];
+	struct amdahl a = {0};
+	struct line_fit f;
+
+	n = n > POINTS_MAX ? POINTS_MAX : n;
+	for (int i = 0; i < n; i++)
+		share[i] = 1 / ranks[i];
+	f = fit_line(share, time, n);
+	a.serial = f.offset;
+	a.parallel = f.slope;
+	a.fraction = f.offset / (f.offset + f.slope);
+	a.r2 = f.r2;
+	a.ok = f.ok && f.slope > 0 && f.offset + f.slope > 0;
+	return a;
+}
+
+double amdahl_limit(double fraction)
+{
+	return fraction > 0 ? 1 / fraction : INFINITY;
+}
+
+double karp_flatt(double speedup, double ranks)
+{
+	return ranks > 1 && speedup > 0 ? (1 / speedup - 1 / ranks) / (1 - 1 / ranks) : NAN;
+}
+
+struct saturation fit_saturation(const double *batch, const double *time, int n, double share)
+{
+	struct line_fit f = fit_line(batch, time, n);
+	struct saturation s = {.fixed = f.offset,
+			       .per_sample = f.slope,
+			       .half = fmax(f.offset, 0) / f.slope,
+			       .reached = NAN,
+			       .r2 = f.r2,
+			       .ok = f.ok && f.slope > 0 && n >= 3};
+
+	for (int i = 0; s.ok && i < n; i++)
+		if (batch[i] / time[i] * f.slope >= share && !(batch[i] >= s.reached))
+			s.reached = batch[i];
+	return s;
+}
+
+struct roof roofline(double peak_gflops, double gb_per_s, double flops_per_byte)
+{
+	double by_memory = gb_per_s * flops_per_byte;
+
+	return (struct roof){.gflops = fmin(peak_gflops, by_memory),
+			     .ridge = peak_gflops / gb_per_s,
+			     .memory_bound = by_memory < peak_gflops};
+}
+
+enum verdict compare(struct measured a, struct measured b)
+{
+	double noise = a.spread + b.spread, difference = a.value - b.value;
+
+	if (isnan(a.value) || isnan(b.value))
+		return UNKNOWN;
+	if (isnan(noise) || a.count < 2 || b.count < 2)
+		/* Nothing tells the noise of a single run: a tenth is what it may well be. */
+		noise = fmax(isnan(noise) ? 0 : noise, 0.1 * fabs(b.value));
+	if (fabs(difference) <= noise)
+		return SAME;
+	return difference > 0 ? HIGHER : LOWER;
+}

@@ -1,0 +1,224 @@
+/* calibrate.c - see calibrate.h */
+#include "study/calibrate.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "study/analysis.h"
+#include "study/tree.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS_MAX = 32, ROWS = 64 };
+
+/* Time for the same work by each of the three products, one after the other. */
+double calibrate_gflops(const json_t *gemm)
+{
+	const json_t *rows = json_object_get(gemm, "rows");
+	double per_flop = 0;
+	size_t n = json_array_size(rows);
+
+	for (size_t i = 0; i < n; i++)
+		per_flop += 1 / json_number_value(
+					json_object_get(json_array_get(rows, i), "gflops"));
+	return n && isfinite(per_flop) ? (double)n / per_flop : NAN;
+}
+
+void calibrate_link(const json_t *comm, double *latency_us, double *gb_per_s)
+{
+	const json_t *rows = json_object_get(comm, "rows");
+	double bytes[POINTS_MAX], us[POINTS_MAX];
+	struct line_fit fit;
+	int n = 0;
+
+	*latency_us = *gb_per_s = NAN;
+	for (size_t i = 0; i < json_array_size(rows) && n < POINTS_MAX; i++) {
+		const json_t *row = json_array_get(rows, i);
+		const char *op = json_string_value(json_object_get(row, "op"));
+
+		if (!op || strcmp(op, "message"))
+			continue;
+		bytes[n] = json_number_value(json_object_get(row, "bytes"));
+		us[n++] = json_number_value(json_object_get(row, "us"));
+	}
+	fit = fit_link(bytes, us, n);
+	if (!fit.ok)
+		return;
+	*latency_us = fit.offset;
+	*gb_per_s = 1e-3 / fit.slope;
+}
+
+static enum status bench(const char *const *argv, struct child_signals *s, json_t **document,
+			 struct error *err)
+{
+	struct child_result r;
+	enum status st;
+
+	*document = NULL;
+	st = child_run(argv, s, &r, err);
+	if (st != OK)
+		return st;
+	if (r.ok)
+		*document = json_loads(r.output.data, 0, NULL);
+	if (!*document && !s->stopped)
+		st = FAIL(err, ERR_FAILED, "kolm bench %s failed: %s", argv[1],
+			  r.ok ? "its output is not JSON" : r.reason);
+	child_result_release(&r);
+	return st;
+}
+
+static enum status measure_link(json_t *known, bool quick, struct child_signals *s,
+				struct error *err)
+{
+	char seconds[16];
+	const char *argv[] = {"bench", "comm",	    "--transport", "shm",    "--ranks",
+			      "2",     "--seconds", seconds,	   "--json", NULL};
+	double latency, speed;
+	json_t *comm = NULL;
+	enum status st;
+
+	snprintf(seconds, sizeof(seconds), "%g", quick ? 0.05 : 0.3);
+	log_info("measuring how fast ranks of this machine exchange messages");
+	TRY(bench(argv, s, &comm, err));
+	if (s->stopped)
+		goto out;
+	calibrate_link(comm, &latency, &speed);
+	if (isnan(latency)) {
+		st = FAIL(err, ERR_FAILED, "kolm bench comm gave no times of messages");
+		goto out;
+	}
+	json_object_set_new(known, "link_latency_us", json_real(latency));
+	json_object_set_new(known, "link_gb_per_s", json_real(speed));
+	json_object_set(known, "memory_gb_per_s", json_object_get(comm, "memory_gb_per_s"));
+out:
+	json_decref(comm);
+	return st;
+}
+
+static enum status measure_gemm(json_t *known, const char *key, int dim, const char *type,
+				bool quick, struct child_signals *s, struct error *err)
+{
+	char seconds[16], width[16], rows[16];
+	const char *argv[] = {"bench",	   "gemm",  "--rows", rows,	 "--out",
+			      width,	   "--in",  width,    "--dtype", type,
+			      "--seconds", seconds, "--json", NULL};
+	json_t *gemm = NULL;
+	double gflops;
+	enum status st;
+
+	snprintf(seconds, sizeof(seconds), "%g", quick ? 0.2 : 0.5);
+	snprintf(width, sizeof(width), "%d", dim);
+	snprintf(rows, sizeof(rows), "%d", ROWS);
+	log_info("measuring how fast one core multiplies: %d x %d x %d, %s", ROWS, dim, dim,
+		 type);
+	TRY(bench(argv, s, &gemm, err));
+	if (s->stopped)
+		goto out;
+	gflops = calibrate_gflops(gemm);
+	if (isnan(gflops)) {
+		st = FAIL(err, ERR_FAILED, "kolm bench gemm gave no speeds");
+		goto out;
+	}
+	json_object_set_new(known, key, json_real(gflops));
+out:
+	json_decref(gemm);
+	return st;
+}
+
+static int case_dim(const struct run_case *c)
+{
+	const json_t *dim = json_object_get(c->options, "dim");
+
+	return json_is_integer(dim) ? (int)json_integer_value(dim) : 1024;
+}
+
+static const char *case_type(const struct run_case *c)
+{
+	const char *precision = json_string_value(json_object_get(c->options, "precision"));
+
+	if (json_is_true(json_object_get(c->options, "amp")))
+		return "fp16";
+	return precision ? precision : "fp32";
+}
+
+static enum status give_device(struct run_case *c, json_t *known, bool quick,
+			       struct child_signals *s, struct error *err)
+{
+	char key[64];
+	enum status st = OK;
+
+	snprintf(key, sizeof(key), "gflops_%s_%d", case_type(c), case_dim(c));
+	if (!json_is_number(json_object_get(known, key)))
+		TRY(measure_gemm(known, key, case_dim(c), case_type(c), quick, s, err));
+	if (s->stopped)
+		goto out;
+	c->gflops = json_number_value(json_object_get(known, key));
+	c->memory_gb_per_s = json_number_value(json_object_get(known, "memory_gb_per_s"));
+	snprintf(c->device, sizeof(c->device),
+		 "virtual:gflops=%.4g,bandwidth=%.4gGB/s,link=%.4gGB/s,latency=%.4gus",
+		 c->gflops, c->memory_gb_per_s,
+		 json_number_value(json_object_get(known, "link_gb_per_s")),
+		 json_number_value(json_object_get(known, "link_latency_us")));
+out:
+	return st;
+}
+
+static json_t *read_known(const char *path)
+{
+	char *bytes = NULL;
+	size_t size;
+	json_t *known = NULL;
+
+	if (file_read(path, STUDY_FILE_MAX, &bytes, &size, NULL) == OK)
+		known = json_loadb(bytes, size, 0, NULL);
+	free(bytes);
+	if (!json_is_object(known)) {
+		json_decref(known);
+		known = json_object();
+	}
+	return known;
+}
+
+enum status calibrate(struct plan *p, const char *folder, bool quick, struct child_signals *s,
+		      struct error *err)
+{
+	char path[PATH_MAX];
+	json_t *known = NULL;
+	size_t before;
+	enum status st = OK;
+
+	TRY(file_path(path, folder, "calibration.json", err));
+	known = read_known(path);
+	if (!known) {
+		st = FAIL(err, ERR_MEMORY, "no memory for the calibration");
+		goto out;
+	}
+	before = json_object_size(known);
+	for (int i = 0; i < p->count && !s->stopped; i++) {
+		if (p->cases[i].place != PLACE_VIRTUAL)
+			continue;
+		if (!json_is_number(json_object_get(known, "link_gb_per_s")))
+			TRY(measure_link(known, quick, s, err));
+		if (!s->stopped)
+			TRY(give_device(&p->cases[i], known, quick, s, err));
+	}
+	if (json_object_size(known) != before)
+		TRY(tree_write_file(known, path, err));
+out:
+	json_decref(known);
+	return st;
+}
+
+void calibrate_describe(const struct plan *p, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	for (int i = 0; i < p->count && !*buf; i++)
+		if (p->cases[i].place == PLACE_VIRTUAL && *p->cases[i].device)
+			snprintf(
+				buf, size,
+				"Virtual devices take the times of one core and one link of this "
+				"machine as kolm bench has measured them (%s).",
+				p->cases[i].device);
+}

@@ -1,0 +1,27 @@
+/*
+ * calibrate.h - virtual devices that are as fast as this machine: what kolm bench measures
+ * becomes the --device of the virtual cases.
+ */
+#ifndef KOLM_STUDY_CALIBRATE_H
+#define KOLM_STUDY_CALIBRATE_H
+
+#include "study/child.h"
+#include "study/study.h"
+
+/*
+ * Give every virtual case of the plan its device. What is not yet in calibration.json of
+ * the folder is measured and put there, so that a study that is taken up again has the
+ * same devices.
+ */
+enum status calibrate(struct plan *p, const char *folder, bool quick, struct child_signals *s,
+		      struct error *err);
+
+/* From what kolm bench prints. NAN where it lacks something. */
+double calibrate_gflops(const json_t *gemm);
+/* Latency in us and bandwidth in GB/s of messages, by a line through their times. */
+void calibrate_link(const json_t *comm, double *latency_us, double *gb_per_s);
+
+/* One sentence about the devices, for the notes of the tables; "" without them. */
+void calibrate_describe(const struct plan *p, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,377 @@
+/* define.c - a study's file, checked: every member known, of the right type, and meaning
+   something; see study.h */
+#include "study/study.h"
+#include "base/util.h"
+#include "config/config.h"
+#include "study/answer.h"
+#include "study/column.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRING = 1, NUMBER = 2, OBJECT = 4, ARRAY = 8, BOOL = 16, NONE = 32, NEEDED = 64 };
+
+struct member {
+	const char *name;
+	int types; /* what it may be, and whether it is NEEDED */
+};
+
+static int type_of(const json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		return STRING;
+	case JSON_INTEGER:
+	case JSON_REAL:
+		return NUMBER;
+	case JSON_OBJECT:
+		return OBJECT;
+	case JSON_ARRAY:
+		return ARRAY;
+	case JSON_NULL:
+		return NONE;
+	default:
+		return BOOL;
+	}
+}
+
+static const struct member *find(const struct member *members, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(members[i].name, name))
+			return &members[i];
+	return NULL;
+}
+
+static enum status unknown_member(const char *where, const char *name,
+				  const struct member *members, size_t n, struct error *err)
+{
+	const char *names[32], *nearest;
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = members[i].name;
+	nearest = name_nearest(name, names, n);
+	FAIL(err, ERR_USAGE, "%s: unknown member '%.40s'", where, name);
+	if (nearest)
+		return HINT(err, "did you mean '%s'?", nearest);
+	return HINT(err, "docs/studies.md lists them");
+}
+
+static enum status check_members(const json_t *object, const char *where,
+				 const struct member *members, size_t n, struct error *err)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(object))
+		return FAIL(err, ERR_USAGE, "%s must be an object", where);
+	json_object_foreach((json_t *)object, name, value)
+	{
+		const struct member *m = find(members, n, name);
+
+		if (!m)
+			return unknown_member(where, name, members, n, err);
+		if (!(m->types & type_of(value))) {
+			FAIL(err, ERR_USAGE, "%s: '%s' is of the wrong type", where, name);
+			return HINT(err, "docs/studies.md shows how it is written");
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		if (members[i].types & NEEDED && !json_object_get(object, members[i].name)) {
+			FAIL(err, ERR_USAGE, "%s: '%s' is missing", where, members[i].name);
+			return HINT(err, "'kolm study show strong-scaling' prints an example");
+		}
+	return OK;
+}
+
+#define CHECK(object, where, members) \
+	check_members(object, where, members, ARRAY_SIZE(members), err)
+
+/* A name that can be a folder's or a column's. */
+static enum status check_name(const char *name, const char *where, struct error *err)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-";
+
+	if (*name && strlen(name) < STUDY_NAME_MAX / 2 && *name != '-' &&
+	    strspn(name, allowed) == strlen(name))
+		return OK;
+	FAIL(err, ERR_USAGE, "%s: '%.40s' can't be a name", where, name);
+	return HINT(err, "up to %d letters, digits, '-' and '_'", STUDY_NAME_MAX / 2 - 1);
+}
+
+/* Options of the command that a case starts. */
+static enum status check_options(const json_t *options, const char *command, const char *where,
+				 struct error *err)
+{
+	static struct config scratch;
+	const char *name;
+	json_t *value;
+
+	options_init(&scratch.values, &config_table, &scratch);
+	json_object_foreach((json_t *)options, name, value)
+	{
+		struct error inner = {.code = OK};
+		char text[1024];
+
+		if (json_is_null(value))
+			continue; /* takes back what was set further up */
+		if (!value_text(value, text, sizeof(text))) {
+			FAIL(err, ERR_USAGE, "%s: the value of '%.40s' can't be read", where,
+			     name);
+			return HINT(err, "use a number, a string, true or false");
+		}
+		if (name_equal(name, "run-dir") || name_equal(name, "config"))
+			return FAIL(err, ERR_USAGE, "%s: a study sets --%s itself", where,
+				    name);
+		/* Only train's table is known here; the others speak when they are run. */
+		if (strcmp(command, "train"))
+			continue;
+		if (options_set(&scratch.values, name, text, SOURCE_FILE, &inner) != OK) {
+			FAIL(err, ERR_USAGE, "%s: %.300s", where, inner.msg);
+			return HINT(err, "%s", inner.hint);
+		}
+	}
+	return OK;
+}
+
+static enum status check_value(const json_t *value, bool has_option, const char *command,
+			       const char *where, struct error *err)
+{
+	static const struct member members[] = {
+		{"name", STRING | NEEDED}, {"value", NUMBER}, {"set", OBJECT}};
+	char text[STUDY_NAME_MAX];
+	enum status st;
+
+	if (!json_is_object(value)) {
+		if (!has_option) {
+			FAIL(err, ERR_USAGE, "%s: values without an option", where);
+			return HINT(err, "give the axis an 'option', or each value a 'set'");
+		}
+		if (!value_text(value, text, sizeof(text)))
+			return FAIL(err, ERR_USAGE, "%s: a value can't be read", where);
+		return OK;
+	}
+	TRY(CHECK(value, where, members));
+	if (!value_text(json_object_get(value, "name"), text, sizeof(text)) || !*text)
+		return FAIL(err, ERR_USAGE, "%s: the name of a value can't be read", where);
+	if (json_object_get(value, "set"))
+		TRY(check_options(json_object_get(value, "set"), command, where, err));
+out:
+	return st;
+}
+
+static enum status check_axis(const json_t *axis, const char *command, const char *where,
+			      struct error *err)
+{
+	static const struct member members[] = {{"name", STRING | NEEDED},  {"label", STRING},
+						{"unit", STRING},	    {"option", STRING},
+						{"values", ARRAY | NEEDED}, {"quick", ARRAY}};
+	static const char *const lists[] = {"values", "quick"};
+	const char *option;
+	enum status st;
+
+	TRY(CHECK(axis, where, members));
+	TRY(check_name(json_string_value(json_object_get(axis, "name")), where, err));
+	option = json_string_value(json_object_get(axis, "option"));
+	if (option && !strcmp(command, "train") && !options_find(&config_table, option))
+		return FAIL(err, ERR_USAGE, "%s: kolm train has no option --%.40s", where,
+			    option);
+	for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
+		const json_t *list = json_object_get(axis, lists[k]);
+
+		if (list && !json_array_size(list))
+			return FAIL(err, ERR_USAGE, "%s: '%s' is empty", where, lists[k]);
+		for (size_t i = 0; i < json_array_size(list); i++)
+			TRY(check_value(json_array_get(list, i), option, command, where, err));
+	}
+out:
+	return st;
+}
+
+static enum status check_group(const json_t *group, const char *where, struct error *err)
+{
+	static const char *const commands[] = {"train", "max-batch", "schedule"};
+	static const char *const devices[] = {"auto", "real", "virtual", "both"};
+	const json_t *axes = json_object_get(group, "axes");
+	const char *command = json_string_value(json_object_get(group, "command"));
+	const char *device = json_string_value(json_object_get(group, "devices"));
+	const json_t *quick = json_object_get(group, "quick");
+	bool known = !command, placed = !device;
+	char place[160];
+	enum status st = OK;
+
+	for (size_t i = 0; command && i < ARRAY_SIZE(commands); i++)
+		known = known || !strcmp(commands[i], command);
+	for (size_t i = 0; device && i < ARRAY_SIZE(devices); i++)
+		placed = placed || !strcmp(devices[i], device);
+	if (!known) {
+		FAIL(err, ERR_USAGE, "%s: '%.40s' can't be the command of a case", where,
+		     command);
+		return HINT(err, "train, max-batch or schedule");
+	}
+	if (!placed) {
+		FAIL(err, ERR_USAGE, "%s: devices '%.40s'", where, device);
+		return HINT(err, "auto, real, virtual or both");
+	}
+	command = command ? command : "train";
+	TRY(check_options(json_object_get(group, "set"), command, where, err));
+	TRY(check_options(json_object_get(quick, "set"), command, where, err));
+	if (json_array_size(axes) > STUDY_AXES_MAX)
+		return FAIL(err, ERR_USAGE, "%s: more than %d axes", where, STUDY_AXES_MAX);
+	for (size_t i = 0; i < json_array_size(axes); i++) {
+		snprintf(place, sizeof(place), "%s: axes[%zu]", where, i);
+		TRY(check_axis(json_array_get(axes, i), command, place, err));
+	}
+out:
+	return st;
+}
+
+static enum status check_groups(const struct study *s, const char *where, struct error *err)
+{
+	static const struct member members[] = {{"name", STRING | NEEDED}, {"command", STRING},
+						{"set", OBJECT},	   {"quick", OBJECT},
+						{"devices", STRING},	   {"axes", ARRAY}};
+	static const struct member quick[] = {{"set", OBJECT}};
+	const json_t *groups = json_object_get(s->root, "groups");
+	char place[128];
+	enum status st = OK;
+
+	if (groups && (json_object_get(s->root, "axes") || !json_array_size(groups))) {
+		FAIL(err, ERR_USAGE, "%s: 'groups' and 'axes' at once, or no group", where);
+		return HINT(err, "axes belong into the groups, or leave out 'groups'");
+	}
+	for (size_t i = 0; i < json_array_size(groups); i++) {
+		const json_t *group = json_array_get(groups, i);
+
+		snprintf(place, sizeof(place), "%s: groups[%zu]", where, i);
+		TRY(CHECK(group, place, members));
+		if (json_object_get(group, "quick"))
+			TRY(CHECK(json_object_get(group, "quick"), place, quick));
+		TRY(check_name(json_string_value(json_object_get(group, "name")), place, err));
+		TRY(check_group(group, place, err));
+	}
+	if (!groups)
+		TRY(check_group(s->root, where, err));
+out:
+	return st;
+}
+
+/* Lists whose elements have members of their own; what these name is checked later. */
+static enum status check_lists(const struct study *s, const char *where, struct error *err)
+{
+	static const struct member table[] = {
+		{"id", STRING | NEEDED},     {"title", STRING | NEEDED}, {"per", STRING},
+		{"columns", ARRAY | NEEDED}, {"where", OBJECT},		 {"note", STRING}};
+	static const struct member chart[] = {
+		{"id", STRING | NEEDED},   {"table", STRING | NEEDED},
+		{"kind", STRING | NEEDED}, {"title", STRING | NEEDED},
+		{"caption", STRING},	   {"x", STRING | NEEDED},
+		{"x_label", STRING},	   {"y", ARRAY | NEEDED},
+		{"y_label", STRING},	   {"split", STRING},
+		{"log_x", BOOL},	   {"log_y", BOOL},
+		{"ideal", STRING},	   {"where", OBJECT}};
+	static const struct member curve[] = {
+		{"id", STRING | NEEDED}, {"title", STRING | NEEDED},
+		{"y", STRING | NEEDED},	 {"y_label", STRING},
+		{"log_y", BOOL},	 {"label", STRING | NEEDED},
+		{"where", OBJECT}};
+	static const struct member gantt[] = {{"title", STRING | NEEDED}, {"where", OBJECT}};
+	static const struct member column[] = {{"key", STRING | NEEDED}, {"label", STRING},
+					       {"unit", STRING},	 {"kind", STRING},
+					       {"digits", NUMBER},	 {"formula", STRING},
+					       {"from", STRING}};
+	static const struct {
+		const char *name;
+		const struct member *members;
+		size_t count;
+	} lists[] = {{"tables", table, ARRAY_SIZE(table)},
+		     {"charts", chart, ARRAY_SIZE(chart)},
+		     {"curves", curve, ARRAY_SIZE(curve)},
+		     {"gantts", gantt, ARRAY_SIZE(gantt)},
+		     {"columns", column, ARRAY_SIZE(column)}};
+	char place[128];
+	enum status st = OK;
+
+	for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
+		const json_t *list = json_object_get(s->root, lists[k].name);
+
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			const json_t *one = json_array_get(list, i);
+
+			snprintf(place, sizeof(place), "%s: %s[%zu]", where, lists[k].name, i);
+			TRY(check_members(one, place, lists[k].members, lists[k].count, err));
+			if (json_object_get(one, "id"))
+				TRY(check_name(json_string_value(json_object_get(one, "id")),
+					       place, err));
+		}
+	}
+out:
+	return st;
+}
+
+static enum status check_top(struct study *s, const char *where, struct error *err)
+{
+	static const struct member members[] = {
+		{"name", STRING | NEEDED}, {"title", STRING | NEEDED},
+		{"requirements", ARRAY},   {"about", STRING},
+		{"base", OBJECT},	   {"quick", OBJECT},
+		{"repetitions", NUMBER},   {"groups", ARRAY},
+		{"axes", ARRAY},	   {"command", STRING},
+		{"set", OBJECT},	   {"devices", STRING},
+		{"columns", ARRAY},	   {"tables", ARRAY | NEEDED},
+		{"charts", ARRAY},	   {"curves", ARRAY},
+		{"gantts", ARRAY},	   {"questions", ARRAY}};
+	static const struct member quick[] = {
+		{"base", OBJECT}, {"set", OBJECT}, {"repetitions", NUMBER}};
+	const json_t *list;
+	enum status st;
+
+	TRY(CHECK(s->root, where, members));
+	s->name = json_string_value(json_object_get(s->root, "name"));
+	s->title = json_string_value(json_object_get(s->root, "title"));
+	s->about = json_string_value(json_object_get(s->root, "about"));
+	s->about = s->about ? s->about : "";
+	TRY(check_name(s->name, where, err));
+	if (json_object_get(s->root, "quick"))
+		TRY(CHECK(json_object_get(s->root, "quick"), where, quick));
+	TRY(check_options(json_object_get(s->root, "base"), "train", where, err));
+	TRY(check_options(json_object_get(json_object_get(s->root, "quick"), "base"), "train",
+			  where, err));
+	list = json_object_get(s->root, "requirements");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (!json_is_string(json_array_get(list, i)))
+			return FAIL(err, ERR_USAGE, "%s: requirements are strings", where);
+out:
+	return st;
+}
+
+enum status study_load(struct study *s, const char *bytes, size_t size, const char *where,
+		       struct error *err)
+{
+	json_error_t problem;
+	enum status st;
+
+	*s = (struct study){.root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &problem)};
+	if (!s->root) {
+		st = FAIL(err, ERR_USAGE, "%s is not valid JSON: line %d, column %d: %s", where,
+			  problem.line, problem.column, problem.text);
+		HINT(err, "'kolm study show strong-scaling' prints an example");
+		goto out;
+	}
+	TRY(check_top(s, where, err));
+	TRY(check_groups(s, where, err));
+	TRY(check_lists(s, where, err));
+	TRY(columns_check(s, where, err));
+	TRY(questions_check(s, where, err));
+out:
+	if (st != OK)
+		study_unload(s);
+	return st;
+}
+
+void study_unload(struct study *s)
+{
+	json_decref(s->root);
+	*s = (struct study){0};
+}

@@ -1,0 +1,119 @@
+/* perform.c - see perform.h */
+#include "study/perform.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "study/answer.h"
+#include "study/calibrate.h"
+#include "study/result.h"
+#include "study/runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_complete(const struct plan *p, const struct evidence *e)
+{
+	for (int i = 0; i < p->count * p->reps; i++)
+		if (!e->documents[i])
+			return false;
+	return true;
+}
+
+static void warn_of_failures(const struct study *s, const struct plan *p,
+			     const struct evidence *e)
+{
+	int failed = 0;
+
+	for (int i = 0; i < p->count; i++)
+		failed += e->failed[i] != NULL;
+	if (failed)
+		log_warn("%s: %d of %d cases failed; their rows say why", s->name, failed,
+			 p->count);
+}
+
+/* Everything that follows from the runs. */
+static enum status conclude(const struct study *s, const struct plan *p,
+			    const struct evidence *e, const char *folder, bool quick,
+			    struct error *err)
+{
+	struct columns columns = {0};
+	struct tables tables = {.study = s, .plan = p};
+	struct result result = {.tables = &tables,
+				.folder = folder,
+				.quick = quick,
+				.complete = is_complete(p, e)};
+	struct answer *answers = NULL;
+	enum status st;
+
+	TRY(columns_init(&columns, s, err));
+	TRY(results_init(&tables.by_case, &columns, p, e, false, err));
+	TRY(results_init(&tables.by_rank, &columns, p, e, true, err));
+	answers = answers_make(&tables, &result.answer_count);
+	result.answers = answers;
+	TRY(result_write(&result, err));
+	result_print(&result);
+out:
+	answers_free(answers, result.answer_count);
+	results_release(&tables.by_case);
+	results_release(&tables.by_rank);
+	columns_release(&columns);
+	return st;
+}
+
+/* Why it ended early, and that nothing is lost. */
+static enum status stopped(const struct study *s, const struct plan *p,
+			   const struct evidence *e, int number, struct error *err)
+{
+	const char *name;
+	enum status code = error_of_signal(number, &name);
+	int good = 0;
+
+	for (int i = 0; i < p->count * p->reps; i++)
+		good += e->documents[i] != NULL;
+	FAIL(err, code, "%s was stopped by %s: %d of %d runs are kept", s->name, name, good,
+	     p->count * p->reps);
+	return HINT(err, "the same command goes on from there");
+}
+
+enum status study_perform(const struct study *s, const struct study_options *o,
+			  struct error *err)
+{
+	char folder[PATH_MAX];
+	struct plan plan = {0};
+	struct evidence evidence = {0};
+	struct child_signals signals;
+	struct runner runner = {.study = s,
+				.plan = &plan,
+				.folder = folder,
+				.fresh = o->fresh,
+				.signals = &signals,
+				.evidence = &evidence};
+	enum status st, ran = OK;
+	struct error why = {.code = OK};
+
+	child_signals_take(&signals);
+	TRY(plan_init(&plan, s, &o->plan, err));
+	TRY(file_path(folder, o->out, s->name, err));
+	TRY(file_make_folder(folder, err));
+	TRY(evidence_init(&evidence, &plan, err));
+	TRY(calibrate(&plan, o->out, o->plan.quick, &signals, err));
+	if (!signals.stopped) {
+		TRY(runner_write_commands(&runner, err));
+		ran = runner_run(&runner, &why);
+	}
+	/* A full disk or a signal is no reason to keep back what has been measured. */
+	st = conclude(s, &plan, &evidence, folder, o->plan.quick, ran == OK ? err : NULL);
+	if (ran != OK) {
+		*err = why;
+		st = ran;
+	} else if (signals.stopped) {
+		st = stopped(s, &plan, &evidence, signals.stopped, err);
+	} else if (st == OK) {
+		warn_of_failures(s, &plan, &evidence);
+		log_info("%s: results are in %s", s->name, folder);
+	}
+out:
+	evidence_release(&evidence);
+	plan_release(&plan);
+	child_signals_release(&signals);
+	return st;
+}

@@ -1,0 +1,271 @@
+/* result.c - see result.h */
+#include "study/result.h"
+#include "base/file.h"
+#include "base/machine.h"
+#include "base/version.h"
+#include "study/bottleneck.h"
+#include "study/runner.h"
+#include "study/tree.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+enum { CURVE_MAX = 64 << 20 };
+
+/* What follows key in the first line of a system file that begins with it. */
+static void read_fact(const char *path, const char *key, const char *marks, char *buf,
+		      size_t size)
+{
+	char line[512], *value;
+	FILE *f = fopen(path, "re");
+
+	snprintf(buf, size, "unknown");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, strlen(key)))
+			continue;
+		value = line + strlen(key);
+		value += strspn(value, marks);
+		value[strcspn(value, "\"\n")] = '\0';
+		if (text_is_utf8(value))
+			snprintf(buf, size, "%s", value);
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void put_machine(struct json *j)
+{
+	char cpu[256], os[256], text[600], date[32];
+	time_t now = time(NULL);
+	struct utsname kernel;
+	cpu_set_t cores;
+	struct tm local;
+
+	read_fact("/proc/cpuinfo", "model name", "\t :", cpu, sizeof(cpu));
+	read_fact("/etc/os-release", "PRETTY_NAME", "=\"", os, sizeof(os));
+	json_begin_object(j, "machine");
+	json_put_string(j, "cpu", cpu);
+	json_put_int(j, "cores",
+		     sched_getaffinity(0, sizeof(cores), &cores) ? 1 : CPU_COUNT(&cores));
+	json_put_int(j, "memory_bytes", (int64_t)machine_memory());
+	snprintf(text, sizeof(text), "%s, Linux %s", os, uname(&kernel) ? "" : kernel.release);
+	json_put_string(j, "os", text);
+	json_put_string(j, "kolm", "" KOLM_VERSION " (compiler " __VERSION__ ")");
+	strftime(date, sizeof(date), "%Y-%m-%d", localtime_r(&now, &local));
+	json_put_string(j, "date", date);
+	json_end_object(j);
+}
+
+static void put_series(const struct result *r, const json_t *curve, const struct row *row,
+		       struct json *j)
+{
+	const char *y = json_string_value(json_object_get(curve, "y"));
+	char path[PATH_MAX], folder[PATH_MAX], name[256], *bytes = NULL, *rest, *line;
+	size_t size;
+
+	if (runner_folder(r->folder, row->run_case, 0, folder, NULL) != OK ||
+	    file_path(path, folder, "metrics.jsonl", NULL) != OK ||
+	    file_read(path, CURVE_MAX, &bytes, &size, NULL) != OK)
+		return;
+	row_text(&r->tables->by_case, row, json_string_value(json_object_get(curve, "label")),
+		 name, sizeof(name));
+	json_begin_object(j, NULL);
+	json_put_string(j, "name", name);
+	json_begin_array(j, "points");
+	rest = bytes;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		json_t *step = json_loads(line, 0, NULL);
+		const json_t *value = json_object_get(step, y);
+
+		if (json_is_number(value)) {
+			json_begin_array(j, NULL);
+			json_put_int(j, NULL,
+				     json_integer_value(json_object_get(step, "step")));
+			json_put_double(j, NULL, json_number_value(value));
+			json_end_array(j);
+		}
+		json_decref(step);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	free(bytes);
+}
+
+static void put_curve(const struct result *r, const json_t *curve, struct json *j)
+{
+	const struct results *cases = &r->tables->by_case;
+	const char *label = json_string_value(json_object_get(curve, "y_label"));
+	const char *y = json_string_value(json_object_get(curve, "y"));
+
+	json_begin_object(j, NULL);
+	json_put_string(j, "id", json_string_value(json_object_get(curve, "id")));
+	json_put_string(j, "title", json_string_value(json_object_get(curve, "title")));
+	json_put_string(j, "x_label", "step");
+	json_put_string(j, "y_label", label ? label : y);
+	json_put_bool(j, "log_y", json_is_true(json_object_get(curve, "log_y")));
+	json_begin_array(j, "series");
+	for (int i = 0; i < cases->count; i++)
+		if (cases->rows[i].good &&
+		    row_matches(cases, &cases->rows[i], json_object_get(curve, "where")))
+			put_series(r, curve, &cases->rows[i], j);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+/* The first run that it is about, and its last step. */
+static void put_gantt(const struct result *r, const json_t *gantt, struct json *j)
+{
+	const struct results *cases = &r->tables->by_case;
+
+	for (int i = 0; i < cases->count; i++) {
+		const struct row *row = &cases->rows[i];
+		char run[PATH_MAX];
+
+		if (!row->good || !row_matches(cases, row, json_object_get(gantt, "where")))
+			continue;
+		snprintf(run, sizeof(run), "runs/%s-1", row->run_case->name);
+		json_begin_object(j, NULL);
+		json_put_string(j, "title", json_string_value(json_object_get(gantt, "title")));
+		json_put_string(j, "run", run);
+		json_put_int(j, "step", (int64_t)row_value(cases, row, "steps") - 1);
+		json_end_object(j);
+		return;
+	}
+}
+
+static void put_lists(const struct result *r, struct json *j)
+{
+	const json_t *root = r->tables->study->root, *list;
+
+	json_begin_array(j, "tables");
+	list = json_object_get(root, "tables");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		table_put_json(r->tables, json_array_get(list, i), j);
+	json_end_array(j);
+	json_begin_array(j, "charts");
+	list = json_object_get(root, "charts");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		tree_put(j, NULL, json_array_get(list, i));
+	json_end_array(j);
+	json_begin_array(j, "curves");
+	list = json_object_get(root, "curves");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		put_curve(r, json_array_get(list, i), j);
+	json_end_array(j);
+	json_begin_array(j, "gantts");
+	list = json_object_get(root, "gantts");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		put_gantt(r, json_array_get(list, i), j);
+	json_end_array(j);
+}
+
+static const char *question_text(const struct result *r, size_t i)
+{
+	const json_t *list = json_object_get(r->tables->study->root, "questions");
+
+	return json_string_value(json_object_get(json_array_get(list, i), "question"));
+}
+
+static enum status write_document(const struct result *r, struct error *err)
+{
+	const struct study *s = r->tables->study;
+	const json_t *requirements = json_object_get(s->root, "requirements");
+	char path[PATH_MAX];
+	struct json j;
+	enum status st;
+
+	json_init(&j, true);
+	json_begin_object(&j, NULL);
+	json_put_string(&j, "schema", "kolm.study/1");
+	json_put_string(&j, "name", s->name);
+	json_put_string(&j, "title", s->title);
+	json_begin_array(&j, "requirements");
+	for (size_t i = 0; i < json_array_size(requirements); i++)
+		tree_put(&j, NULL, json_array_get(requirements, i));
+	json_end_array(&j);
+	json_put_string(&j, "about", s->about);
+	json_put_bool(&j, "quick", r->quick);
+	json_put_bool(&j, "complete", r->complete);
+	put_machine(&j);
+	put_lists(r, &j);
+	json_begin_array(&j, "answers");
+	for (size_t i = 0; i < r->answer_count; i++) {
+		json_begin_object(&j, NULL);
+		json_put_string(&j, "question", question_text(r, i));
+		json_put_string(&j, "answer", r->answers[i].text.data);
+		json_put_bool(&j, "supported", r->answers[i].supported);
+		json_end_object(&j);
+	}
+	json_end_array(&j);
+	bottlenecks_put(&r->tables->by_case, &j);
+	json_end_object(&j);
+	TRY(file_path(path, r->folder, "result.json", err));
+	TRY(json_write_file(&j, path, err));
+out:
+	json_release(&j);
+	return st;
+}
+
+static enum status write_table(const struct result *r, const json_t *table, const char *ending,
+			       void (*add)(const struct tables *, const json_t *,
+					   struct text *),
+			       struct error *err)
+{
+	char path[PATH_MAX], name[STUDY_NAME_MAX + 8];
+	struct text text;
+	enum status st;
+
+	text_init(&text);
+	add(r->tables, table, &text);
+	snprintf(name, sizeof(name), "%s.%s", json_string_value(json_object_get(table, "id")),
+		 ending);
+	TRY(file_path(path, r->folder, name, err));
+	if (text.failed)
+		st = FAIL(err, ERR_MEMORY, "no memory for %s", path);
+	else
+		st = file_write_whole(path, text.data, text.len, err);
+out:
+	text_release(&text);
+	return st;
+}
+
+enum status result_write(const struct result *r, struct error *err)
+{
+	const json_t *tables = json_object_get(r->tables->study->root, "tables");
+	enum status st;
+
+	for (size_t i = 0; i < json_array_size(tables); i++) {
+		const json_t *table = json_array_get(tables, i);
+
+		TRY(write_table(r, table, "csv", table_add_csv, err));
+		TRY(write_table(r, table, "md", table_add_markdown, err));
+	}
+	TRY(write_document(r, err));
+out:
+	return st;
+}
+
+void result_print(const struct result *r)
+{
+	const json_t *tables = json_object_get(r->tables->study->root, "tables");
+	struct text text;
+
+	text_init(&text);
+	text_addf(&text, "%s%s\n%s\n\n", r->tables->study->title, r->quick ? " (quick)" : "",
+		  r->tables->study->about);
+	for (size_t i = 0; i < json_array_size(tables); i++)
+		table_add_text(r->tables, json_array_get(tables, i), &text);
+	for (size_t i = 0; i < r->answer_count; i++)
+		text_addf(&text, "%s\n  %s%s\n", question_text(r, i),
+			  r->answers[i].supported ? "" : "(not supported by the data) ",
+			  r->answers[i].text.data);
+	text_add(&text, "\n");
+	fputs(text.data, stdout);
+	text_release(&text);
+}

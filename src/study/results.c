@@ -1,0 +1,317 @@
+/* results.c - see results.h */
+#include "study/results.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "study/formula.h"
+#include "study/path.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+double spread_of(double *v, int n)
+{
+	struct statistics s = statistics_of(v, n); /* sorts */
+	double quartile[2];
+
+	if (n < 4)
+		return (s.max - s.min) / 2;
+	for (int i = 0; i < 2; i++) {
+		double at = (i ? 0.75 : 0.25) * (n - 1);
+		int low = (int)at;
+
+		quartile[i] = v[low] + (at - low) * (v[low + (low < n - 1)] - v[low]);
+	}
+	return (quartile[1] - quartile[0]) / 2;
+}
+
+const struct cell *row_cell(const struct results *r, const struct row *row, const char *key)
+{
+	return &row->cells[columns_find(r->columns, key)];
+}
+
+double row_value(const struct results *r, const struct row *row, const char *key)
+{
+	return row_cell(r, row, key)->value;
+}
+
+void row_text(const struct results *r, const struct row *row, const char *key, char *buf,
+	      size_t size)
+{
+	const struct cell *cell = row_cell(r, row, key);
+
+	buf[0] = '\0';
+	if (cell->text)
+		snprintf(buf, size, "%s", cell->text);
+	else if (!isnan(cell->value))
+		column_text(&r->columns->list[columns_find(r->columns, key)], cell->value, buf,
+			    size);
+}
+
+/* The same value? Of numbers as numbers: 1 is 1.0. */
+static bool cell_is(const struct cell *cell, const char *text)
+{
+	double number;
+
+	if (cell->text)
+		return !strcmp(cell->text, text);
+	return units_parse_float(text, &number) && cell->value == number;
+}
+
+static bool cell_matches(const struct cell *cell, const json_t *wanted)
+{
+	char text[STUDY_NAME_MAX];
+
+	for (size_t i = 0; i < json_array_size(wanted); i++)
+		if (cell_matches(cell, json_array_get(wanted, i)))
+			return true;
+	if (json_is_boolean(wanted))
+		return (cell->value != 0) == json_is_true(wanted);
+	return !json_is_array(wanted) && value_text(wanted, text, sizeof(text)) &&
+	       cell_is(cell, text);
+}
+
+bool row_matches(const struct results *r, const struct row *row, const json_t *where)
+{
+	const char *key;
+	json_t *wanted;
+
+	json_object_foreach((json_t *)where, key, wanted)
+	{
+		if (!cell_matches(row_cell(r, row, key), wanted))
+			return false;
+	}
+	return true;
+}
+
+/* Is other what row would be if the axes named in elsewhere ("ranks=1,delay=none") were
+   so? All other axes, and the device, are the same. */
+static bool is_elsewhere(const struct results *r, const struct row *row,
+			 const struct row *other, const char *elsewhere)
+{
+	bool named[512] = {false};
+	char copy[STUDY_NAME_MAX], *rest = copy, *word;
+	int device = columns_find(r->columns, "device"),
+	    group = columns_find(r->columns, "group");
+
+	snprintf(copy, sizeof(copy), "%s", elsewhere);
+	while ((word = strsep(&rest, ","))) {
+		char *value = strchr(word, '=');
+		int column;
+
+		*value++ = '\0';
+		column = columns_find(r->columns, word + strspn(word, " "));
+		if (column >= 512 || !cell_is(&other->cells[column], value))
+			return false;
+		named[column] = true;
+	}
+	if (other->rank != row->rank && !named[columns_find(r->columns, "rank")])
+		return false;
+	for (int i = 0; i < r->columns->count && i < 512; i++) {
+		const struct cell *a = &row->cells[i], *b = &other->cells[i];
+
+		if (named[i] || (!r->columns->list[i].axis && i != device && i != group))
+			continue;
+		/* Commands that measure no time belong to every device. */
+		if (i == device && strcmp(row->run_case->command, other->run_case->command))
+			continue;
+		/* An axis that one of them does not have can't differ. */
+		if ((!a->text && isnan(a->value)) || (!b->text && isnan(b->value)))
+			continue;
+		if (a->text && b->text ? strcmp(a->text, b->text) : a->value != b->value)
+			return false;
+	}
+	return true;
+}
+
+/* Where a formula looks its names up: in one repetition of all rows, or (-1) the medians. */
+struct context {
+	const struct results *results;
+	const struct row *row;
+	int rep;
+};
+
+static double option_value(const struct run_case *c, const char *name)
+{
+	char key[STUDY_NAME_MAX];
+
+	snprintf(key, sizeof(key), "%s", name);
+	for (char *p = key; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	return json_is_number(json_object_get(c->options, key))
+		       ? json_number_value(json_object_get(c->options, key))
+		       : NAN;
+}
+
+static bool lookup(void *arg, const char *name, const char *elsewhere, double *value)
+{
+	const struct context *c = arg;
+	const struct results *r = c->results;
+	const struct row *row = c->row;
+	int column = columns_find(r->columns, name);
+
+	*value = NAN;
+	if (elsewhere) {
+		row = NULL;
+		for (int i = 0; i < r->count && !row; i++)
+			if (is_elsewhere(r, c->row, &r->rows[i], elsewhere))
+				row = &r->rows[i];
+		if (!row)
+			return true;
+	}
+	if (column < 0)
+		*value = option_value(row->run_case, name);
+	else
+		*value =
+			c->rep < 0 ? row->cells[column].value : row->cells[column].reps[c->rep];
+	return true;
+}
+
+static void fill_formula(struct results *r, struct row *row, int column)
+{
+	const char *formula = r->columns->list[column].formula;
+	struct cell *cell = &row->cells[column];
+	double *sorted = r->values; /* room of the first cell, which is a text */
+	int n = 0;
+
+	for (int rep = 0; rep < r->reps; rep++) {
+		struct context c = {r, row, rep};
+
+		formula_eval(formula, lookup, &c, &cell->reps[rep], NULL);
+		if (!isnan(cell->reps[rep]))
+			sorted[n++] = cell->reps[rep];
+	}
+	formula_eval(formula, lookup, &(struct context){r, row, -1}, &cell->value, NULL);
+	cell->spread = n ? spread_of(sorted, n) : NAN;
+}
+
+static void fill_measured(struct results *r, struct row *row, int column, json_t **documents)
+{
+	const struct column *c = &r->columns->list[column];
+	struct cell *cell = &row->cells[column];
+	double *sorted = r->values;
+	int n = 0;
+
+	for (int rep = 0; rep < r->reps; rep++) {
+		if (!documents[rep])
+			continue;
+		if (c->kind == KIND_TEXT && !cell->text)
+			cell->text = path_text(documents[rep], c->from, row->rank);
+		else if (c->kind != KIND_TEXT)
+			cell->reps[rep] = path_value(documents[rep], c->from, row->rank);
+		if (!isnan(cell->reps[rep]))
+			sorted[n++] = cell->reps[rep];
+	}
+	if (!n)
+		return;
+	cell->spread = spread_of(sorted, n);
+	cell->value = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+/* What is known before anything runs. */
+static void fill_known(struct results *r, struct row *row, int column)
+{
+	const struct column *c = &r->columns->list[column];
+	struct cell *cell = &row->cells[column];
+	const struct run_case *k = row->run_case;
+	const char *text = NULL;
+
+	if (!strcmp(c->key, "case"))
+		text = k->name;
+	else if (!strcmp(c->key, "group"))
+		text = k->group;
+	else if (!strcmp(c->key, "device"))
+		text = strcmp(k->command, "train") ? "" : place_names[k->place];
+	for (int i = 0; i < k->axis_count && !text; i++)
+		if (!strcmp(k->axes[i].axis, c->key)) {
+			text = c->kind == KIND_TEXT ? k->axes[i].text : NULL;
+			cell->value = k->axes[i].number;
+			for (int rep = 0; rep < r->reps; rep++)
+				cell->reps[rep] = cell->value;
+		}
+	if (text)
+		cell->text = strdup(text);
+}
+
+static void fill_row(struct results *r, struct row *row, json_t **documents)
+{
+	for (int rep = 0; rep < r->reps; rep++)
+		row->good += documents[rep] != NULL;
+	for (int i = 0; i < r->columns->count; i++) {
+		const struct column *c = &r->columns->list[i];
+
+		if (c->axis || (!c->from && !c->formula))
+			fill_known(r, row, i);
+		/* An axis of another group may be measured here. */
+		if (c->from && !row->cells[i].text && isnan(row->cells[i].value))
+			fill_measured(r, row, i, documents);
+	}
+	/* Virtual devices sleep: they share no cores. */
+	if (row->run_case->place == PLACE_VIRTUAL && row->good)
+		row->cells[columns_find(r->columns, "oversubscribed")].value = 0;
+}
+
+/* How many rows a case has. */
+static int rows_of(const struct run_case *c, bool per_rank)
+{
+	return per_rank ? strcmp(c->command, "train") ? 0 : c->ranks : 1;
+}
+
+static enum status allocate(struct results *r, int rows, struct error *err)
+{
+	size_t n = (size_t)rows * (size_t)r->columns->count;
+
+	r->rows = calloc((size_t)rows + 1, sizeof(*r->rows));
+	r->cells = calloc(n + 1, sizeof(*r->cells));
+	r->values = calloc((n + 1) * (size_t)r->reps, sizeof(*r->values));
+	if (!r->rows || !r->cells || !r->values)
+		return FAIL(err, ERR_MEMORY, "no memory for the results of %d cases", rows);
+	for (size_t i = 0; i < n; i++)
+		r->cells[i] = (struct cell){.value = NAN,
+					    .spread = NAN,
+					    .reps = r->values + (i + 1) * (size_t)r->reps};
+	for (size_t i = 0; i < (n + 1) * (size_t)r->reps; i++)
+		r->values[i] = NAN;
+	return OK;
+}
+
+enum status results_init(struct results *r, const struct columns *c, const struct plan *p,
+			 const struct evidence *e, bool per_rank, struct error *err)
+{
+	int rows = 0;
+	enum status st;
+
+	*r = (struct results){.columns = c, .reps = p->reps};
+	for (int i = 0; i < p->count; i++)
+		rows += rows_of(&p->cases[i], per_rank);
+	TRY(allocate(r, rows, err));
+	for (int i = 0; i < p->count; i++)
+		for (int k = 0; k < rows_of(&p->cases[i], per_rank); k++) {
+			struct row *row = &r->rows[r->count];
+
+			row->run_case = &p->cases[i];
+			row->rank = per_rank ? k : -1;
+			row->cells = r->cells + (size_t)r->count++ * (size_t)c->count;
+			fill_row(r, row, e->documents + i * p->reps);
+			row->failed = row->good ? NULL : e->failed[i];
+		}
+	for (int k = 0; k < c->count; k++)
+		for (int i = 0; c->list[k].formula && i < r->count; i++)
+			fill_formula(r, &r->rows[i], k);
+out:
+	if (st != OK)
+		results_release(r);
+	return st;
+}
+
+void results_release(struct results *r)
+{
+	for (int i = 0; r->cells && i < r->count * r->columns->count; i++)
+		free(r->cells[i].text);
+	free(r->rows);
+	free(r->cells);
+	free(r->values);
+	*r = (struct results){0};
+}

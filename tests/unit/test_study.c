@@ -1,0 +1,246 @@
+/* test_study.c - a study's file, its cases, its formulas and its tables. */
+#include "testing.h"
+
+#include "study/answer.h"
+#include "study/formula.h"
+#include "study/path.h"
+
+static struct error err;
+
+static enum status read_text(struct study *s, const char *text)
+{
+	err = (struct error){.code = OK};
+	return study_load(s, text, strlen(text), "test.json", &err);
+}
+
+#define TABLE "\"tables\": [{\"id\": \"t\", \"title\": \"T\", \"columns\": [\"step_ms\"]}]"
+#define HEAD  "{\"name\": \"n\", \"title\": \"T\", "
+
+static void every_built_in_study_can_be_read(void **state)
+{
+	static const char *const requirements[] = {"A3", "A4", "A5", "A6", "B2", "B3", "B4",
+						   "B5", "B6", "B7", "B8", "C1", "C2", "C3",
+						   "C4", "D1", "D2", "D3", "D4", "D5"};
+	bool found[ARRAY_SIZE(requirements)] = {false};
+	(void)state;
+
+	assert_int_equal(study_builtin_count, 12);
+	for (size_t i = 0; i < study_builtin_count; i++) {
+		const struct builtin *b = &study_builtins[i];
+		struct study s;
+		const json_t *list;
+
+		if (study_load(&s, (const char *)b->bytes, b->size, b->name, &err) != OK)
+			fail_msg("%s", err.msg);
+		assert_string_equal(s.name, b->name);
+		list = json_object_get(s.root, "requirements");
+		for (size_t k = 0; k < ARRAY_SIZE(requirements); k++)
+			for (size_t j = 0; j < json_array_size(list); j++)
+				found[k] = found[k] ||
+					   !strcmp(json_string_value(json_array_get(list, j)),
+						   requirements[k]);
+		for (int quick = 0; quick < 2; quick++) {
+			struct plan p;
+
+			assert_int_equal(
+				plan_init(&p, &s,
+					  &(struct plan_options){.quick = quick, .cores = 2},
+					  &err),
+				OK);
+			assert_true(p.count >= 3 && p.reps >= 2);
+			plan_release(&p);
+		}
+		study_unload(&s);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(requirements); k++)
+		if (!found[k])
+			fail_msg("no study is about %s", requirements[k]);
+}
+
+static void mistakes_are_told(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{"", "not valid JSON"},
+		{"[]", "must be an object"},
+		{HEAD "\"tabels\": []}", "unknown member 'tabels'"},
+		{HEAD "\"base\": {}}", "'tables' is missing"},
+		{HEAD TABLE ", \"base\": {\"dimm\": 3}}", "unknown option '--dimm'"},
+		{HEAD TABLE ", \"base\": {\"dim\": -3}}", "--dim -3 is out of range"},
+		{HEAD TABLE ", \"base\": {\"run-dir\": \"x\"}}",
+		 "a study sets --run-dir itself"},
+		{HEAD TABLE ", \"axes\": [{\"name\": \"a\", \"values\": [1]}]}",
+		 "without an option"},
+		{HEAD TABLE
+		 ", \"axes\": [{\"name\": \"a\", \"option\": \"dp\", \"values\": []}]}",
+		 "'values' is empty"},
+		{HEAD TABLE ", \"command\": \"rm\"}", "'rm' can't be the command"},
+		{HEAD TABLE ", \"devices\": \"gpu\"}", "devices 'gpu'"},
+		{HEAD
+		 "\"tables\": [{\"id\": \"../t\", \"title\": \"T\", \"columns\": [\"step_ms\"]}]}",
+		 "can't be a name"},
+		{HEAD
+		 "\"tables\": [{\"id\": \"t\", \"title\": \"T\", \"columns\": [\"stepms\"]}]}",
+		 "there is no column 'stepms'"},
+		{HEAD TABLE ", \"columns\": [{\"key\": \"c\", \"formula\": \"1 +\"}]}",
+		 "expected at"},
+		{HEAD TABLE ", \"columns\": [{\"key\": \"c\", \"formula\": \"nothing\"}]}",
+		 "nothing is called nothing"},
+		{HEAD TABLE ", \"columns\": [{\"key\": \"c\", \"formula\": \"step_ms[x=1]\"}]}",
+		 "nothing is called step_ms[x=1]"},
+		{HEAD TABLE ", \"columns\": [{\"key\": \"c\", \"formula\": \"c\"}]}",
+		 "nothing is called c"},
+		{HEAD TABLE
+		 ", \"questions\": [{\"question\": \"?\", \"analysis\": \"magic\"}]}",
+		 "no analysis 'magic'"},
+		{HEAD TABLE
+		 ", \"charts\": [{\"id\": \"c\", \"table\": \"x\", \"kind\": \"bar\", "
+		 "\"title\": \"\", \"x\": \"ranks\", \"y\": [\"step_ms\"]}]}",
+		 "there is no table 'x'"},
+		{"{\"name\": \"a/b\", \"title\": \"T\", " TABLE "}", "can't be a name"},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct study s;
+
+		assert_int_equal(read_text(&s, bad[i].text), ERR_USAGE);
+		if (!strstr(err.msg, bad[i].says))
+			fail_msg("'%s' should say '%s'", err.msg, bad[i].says);
+	}
+}
+
+static bool lookup(void *arg, const char *name, const char *elsewhere, double *value)
+{
+	(void)arg;
+	*value = !strcmp(name, "x") ? 3 : NAN;
+	if (elsewhere)
+		*value = !strcmp(elsewhere, "a=1,b=two") ? 12 : NAN;
+	return !strcmp(name, "x") || !strcmp(name, "missing");
+}
+
+static void formulas_calculate(void **state)
+{
+	static const struct {
+		const char *text;
+		double value; /* NAN: it is one */
+	} good[] = {{"1 + 2 * 3", 7},	     {"(1 + 2) * 3", 9},  {"-x / 2", -1.5},
+		    {"x[a=1,b=two] / x", 4}, {"max(x, 5)", 5},	  {"min(x, 5) - log2(8)", 0},
+		    {"8 / 2 / 2", 2},	     {"1e3*x", 3000},	  {"missing + 1", NAN},
+		    {"1 / 0", NAN},	     {"x[a=2] * 2", NAN}, {"max(missing, 1)", NAN},
+		    {"abs(-2) - sqrt(4)", 0}};
+	static const char *const bad[] = {"",	   "1 2",    "(1",	   "x[",  "y",
+					  "f(1)",  "min(1)", "max(1,2,3)", "1 +", "* 2",
+					  "x[a=1", ".",	     "min(1,"};
+	double value;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		if (formula_eval(good[i].text, lookup, NULL, &value, &err) != OK)
+			fail_msg("%s: %s", good[i].text, err.msg);
+		if (isnan(good[i].value) ? !isnan(value) : value != good[i].value)
+			fail_msg("%s is %g", good[i].text, value);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		if (formula_eval(bad[i], lookup, NULL, &value, &err) == OK)
+			fail_msg("'%s' is no formula", bad[i]);
+}
+
+static void paths_find_numbers(void **state)
+{
+	json_t *d =
+		json_loads("{\"step_ms\": {\"median\": 2.5}, \"flag\": true, \"text\": \"no\","
+			   "\"rows\": [{\"batch\": 7}], \"per_rank\": ["
+			   "{\"rank\": 0, \"peak_bytes\": 1024, \"layers\": [0, 1, 2, 5]},"
+			   "{\"rank\": 1, \"peak_bytes\": 3072, \"layers\": [3]}]}",
+			   0, NULL);
+	char *text;
+	(void)state;
+
+	assert_true(path_value(d, "step_ms.median", -1) == 2.5);
+	assert_true(path_value(d, "rows.0.batch", -1) == 7);
+	assert_true(path_value(d, "flag", -1) == 1);
+	assert_true(path_value(d, "max per_rank.peak_bytes", -1) == 3072);
+	assert_true(path_value(d, "min per_rank.peak_bytes", -1) == 1024);
+	assert_true(path_value(d, "mean per_rank.peak_bytes", -1) == 2048);
+	assert_true(path_value(d, "sum per_rank.peak_bytes", -1) == 4096);
+	/* A row about one rank sees that rank, unless rank 0 is meant. */
+	assert_true(path_value(d, "max per_rank.peak_bytes", 0) == 1024);
+	assert_true(path_value(d, "per_rank.0.peak_bytes", 1) == 1024);
+	assert_true(path_value(d, "per_rank.rank", 1) == 1);
+	assert_true(isnan(path_value(d, "per_rank.rank", -1)));
+	assert_true(isnan(path_value(d, "text", -1)));
+	assert_true(isnan(path_value(d, "rows.3.batch", -1)));
+	assert_true(isnan(path_value(d, "nowhere.at.all", -1)));
+	text = path_text(d, "ranges per_rank.layers", -1);
+	assert_string_equal(text, "0-2,5 | 3");
+	free(text);
+	text = path_text(d, "list per_rank.peak_bytes", 1);
+	assert_string_equal(text, "3.0 KiB");
+	free(text);
+	json_decref(d);
+}
+
+static const char sweep[] = HEAD TABLE
+	", \"base\": {\"dim\": 8, \"steps\": 9}, \"repetitions\": 4,"
+	"\"quick\": {\"base\": {\"dim\": 4}, \"repetitions\": 2},"
+	"\"axes\": [{\"name\": \"v\", \"values\": [{\"name\": \"plain\"},"
+	"{\"name\": \"amp\", \"set\": {\"precision\": \"fp16\", \"steps\": null}}]},"
+	"{\"name\": \"ranks\", \"option\": \"dp\", \"values\": [1, 4], \"quick\": [2]}]}";
+
+static void axes_make_cases(void **state)
+{
+	struct plan_options o = {.cores = 2};
+	struct case_args args;
+	struct study s;
+	struct plan p;
+	struct text line;
+	(void)state;
+
+	assert_int_equal(read_text(&s, sweep), OK);
+	assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+	/* Four combinations; 4 ranks on 2 cores want virtual devices as well. */
+	assert_int_equal(p.count, 8);
+	assert_int_equal(p.reps, 4);
+	assert_string_equal(p.cases[0].name, "plain-ranks1-real");
+	assert_string_equal(p.cases[3].name, "amp-ranks4-real");
+	assert_string_equal(p.cases[7].name, "amp-ranks4-virtual");
+	assert_int_equal(p.cases[3].ranks, 4);
+	text_init(&line);
+	assert_int_equal(case_args_init(&args, &p.cases[3], "f/o", &err), OK);
+	case_args_format(&args, false, &line);
+	assert_string_equal(line.data,
+			    "kolm train --dim 8 --precision fp16 --dp 4 --quiet --run-dir f/o");
+	case_args_release(&args);
+	text_release(&line);
+	plan_release(&p);
+
+	o.cores = 4;
+	assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+	assert_int_equal(p.count, 4); /* every rank has a core */
+	plan_release(&p);
+	o = (struct plan_options){.cores = 2, .quick = true, .steps = 3, .reps = 7};
+	assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+	assert_int_equal(p.count, 2);
+	assert_int_equal(p.reps, 7);
+	assert_int_equal(json_integer_value(json_object_get(p.cases[1].options, "dim")), 4);
+	assert_int_equal(json_integer_value(json_object_get(p.cases[1].options, "steps")), 3);
+	plan_release(&p);
+	o = (struct plan_options){.cores = 4, .without_real = true};
+	assert_int_equal(plan_init(&p, &s, &o, &err), ERR_USAGE); /* nothing is left */
+	study_unload(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_built_in_study_can_be_read),
+		cmocka_unit_test(mistakes_are_told),
+		cmocka_unit_test(formulas_calculate),
+		cmocka_unit_test(paths_find_numbers),
+		cmocka_unit_test(axes_make_cases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
