@@ -116,15 +116,15 @@ static void format_title(const struct attachment *a, char *buf, size_t size)
 		snprintf(buf + n, size - (size_t)n, "; %d of them on this machine", a->locals);
 }
 
-static void draw(const struct attachment *a, const struct survey *s, struct frame *f,
+static void draw(const struct attachment *a, const struct survey *s, struct frame f,
 		 struct text *out)
 {
 	char title[PATH_MAX + 128];
 
 	format_title(a, title, sizeof(title));
-	f->title = title;
-	f->table = f->pids = true;
-	frame_draw(f, s, out);
+	f.title = title;
+	f.table = f.pids = true;
+	frame_draw(&f, s, out);
 }
 
 static enum status print_once(const struct attachment *a, const struct survey *s, bool as_json,
@@ -145,7 +145,7 @@ static enum status print_once(const struct attachment *a, const struct survey *s
 	if (as_json)
 		put_survey(&j, a, s);
 	else
-		draw(a, s, &f, &j.text);
+		draw(a, s, f, &j.text);
 	if (j.text.failed)
 		st = FAIL(err, ERR_MEMORY, "no memory to show the ranks");
 	else
@@ -243,7 +243,7 @@ static enum status watch(const struct attachment *a, struct survey *s, double in
 		survey_take(s, a->memory, clock_ms());
 		screen_size(&screen, &f.columns, &f.lines);
 		out.len = 0;
-		draw(a, s, &f, &out);
+		draw(a, s, f, &out);
 		if (!out.failed && screen_is_ours(&screen))
 			screen_show(&screen, "", out.data);
 		leave = keyboard_wait(&keys, &screen, interval_ms);

@@ -160,10 +160,9 @@ static void draw_bar(struct pen *p, const struct survey *s)
 	if (!isnan(s->left_ms))
 		format_time(s->left_ms, left, sizeof(left));
 	snprintf(before, sizeof(before), "step %*d of %d  ", digits, s->step, s->steps);
-	snprintf(after, sizeof(after), "  %3d %%  %s", (int)(100 * share),
-		 s->step >= s->steps ? "done" : left);
-	if (*left && s->step < s->steps)
-		strcat(after, " left");
+	snprintf(after, sizeof(after), "  %3d %%  %s%s", (int)(100 * share),
+		 s->step >= s->steps ? "done" : left,
+		 *left && s->step < s->steps ? " left" : "");
 	/* Room for a time that is longer than this one: the bar keeps its length. */
 	width = imin(p->columns, 100) - (int)strlen(before) - imax((int)strlen(after), 21);
 	pen_put(p, STYLE_BOLD, before + (width < 8 ? strlen("step ") : 0));
