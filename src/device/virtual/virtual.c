@@ -62,9 +62,8 @@ static bool parse_slow(const char *text, int *a, int *b, double *factor)
 	char buf[64], *colon, *dash;
 	int64_t first, second = 0;
 
-	if (strlen(text) >= sizeof(buf))
+	if (snprintf(buf, sizeof(buf), "%s", text) >= (int)sizeof(buf))
 		return false;
-	strcpy(buf, text);
 	colon = strchr(buf, ':');
 	if (!colon)
 		return false;
