@@ -50,4 +50,11 @@ expect_error 1 "out of device memory: rank 0 needs .*: params .*, grads .*, acti
 	"$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch $((batches[0] + 1))
 "$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch "${batches[0]}" --steps 1 --quiet --run-dir full || fail "the batch that fits does not"
 expect_error 2 "max-batch needs a limit" "$KOLM" max-batch --dim 8
+
+# What it runs goes to TMPDIR, and is removed.
+mkdir scratch && TMPDIR=$PWD/scratch "$KOLM" max-batch --dim 16 --device-memory 2MB >/dev/null || fail "max-batch in TMPDIR"
+[ -z "$(ls scratch)" ] || fail "max-batch leaves $(ls scratch)"
+for command in "max-batch --device-memory 2MB" verify; do
+	TMPDIR=$PWD/none expect_error 1 "can't make a folder in .*/none: No such file.*TMPDIR" "$KOLM" $command --dim 16
+done
 exit 0
