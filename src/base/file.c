@@ -246,3 +246,24 @@ out:
 	}
 	return st;
 }
+
+enum status file_make_temporary(char path[PATH_MAX], const char *name, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	char unique[64];
+	enum status st;
+
+	if (!tmp || !*tmp)
+		tmp = "/tmp";
+	snprintf(unique, sizeof(unique), "%s-XXXXXX", name);
+	TRY(file_path(path, tmp, unique, err));
+	if (!mkdtemp(path)) {
+		FAIL(err, ERR_FAILED, "can't make a folder in %.200s: %s", tmp,
+		     strerror(errno));
+		st = HINT(err, "set TMPDIR to a folder that you may write to");
+	}
+out:
+	if (st != OK)
+		path[0] = '\0';
+	return st;
+}

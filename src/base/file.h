@@ -44,4 +44,8 @@ enum status file_read(const char *path, size_t limit, char **data, size_t *size,
 /* Create a folder and the folders above it. One that exists is fine. */
 enum status file_make_folder(const char *path, struct error *err);
 
+/* A new folder NAME-... below TMPDIR, or /tmp; path is empty if that fails. The caller's to
+   remove. */
+enum status file_make_temporary(char path[PATH_MAX], const char *name, struct error *err);
+
 #endif

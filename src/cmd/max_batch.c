@@ -3,16 +3,15 @@
  * prediction and confirmed by running it.
  */
 #include "cmd/cmd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "cmd/training.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PRECISIONS_MAX = 3, SAMPLES_MAX = 1 << 24 };
 
@@ -119,17 +118,13 @@ out:
 static enum status run_step(const struct max_batch *m, int precision, int64_t samples,
 			    enum status *went, struct error *err)
 {
-	char folder[64] = "/tmp/kolm-max-batch-XXXXXX";
 	struct training *t = training_new(m->argc, m->argv, err);
+	char folder[PATH_MAX] = "";
 	enum status st;
 
 	if (!t)
 		return ERR_MEMORY;
-	if (!mkdtemp(folder)) {
-		training_free(t);
-		return FAIL(err, ERR_FAILED, "can't make a folder in /tmp: %s",
-			    strerror(errno));
-	}
+	TRY(file_make_temporary(folder, "kolm-max-batch", err));
 	TRY(open_run(m, precision, samples, t, err));
 	snprintf(t->config.run_dir, sizeof(t->config.run_dir), "%s", folder);
 	*went = training_run(t, err);
@@ -137,7 +132,8 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 		st = *went;
 out:
 	training_free(t);
-	run_remove(folder);
+	if (*folder)
+		run_remove(folder);
 	return st;
 }
 

@@ -10,12 +10,10 @@
 #include "base/util.h"
 #include "cmd/training.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct verify {
 	double loss_tolerance, weight_tolerance;
@@ -288,7 +286,6 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	struct launcher by;
 	char folders[2][PATH_MAX] = {"", ""}, grid[64];
 	struct resolved resolved = {0};
-	const char *tmp = getenv("TMPDIR");
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
 	int n = 0;
 
@@ -309,13 +306,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 		goto out;
 	}
 	for (int i = 0; i < 2; i++) {
-		snprintf(folders[i], sizeof(folders[i]), "%.3000s/kolm-verify-XXXXXX", tmp);
-		if (!mkdtemp(folders[i])) {
-			st = FAIL(err, ERR_FAILED, "can't make a folder in %.200s: %s", tmp,
-				  strerror(errno));
-			folders[i][0] = '\0';
-			goto out;
-		}
+		TRY(file_make_temporary(folders[i], "kolm-verify", err));
 		TRY(train(n, rest, i == 1, folders[i], &resolved, err));
 	}
 	snprintf(grid, sizeof(grid), "dp %d x pp %d x mp %d", resolved.grid.dp,

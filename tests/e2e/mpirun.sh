@@ -14,12 +14,24 @@ grep -q "needs 3 ranks, but there are 4; grids that fit: --dp 4, --dp 2 --mp 2" 
 [ "$(grep -c '^kolm: ' out.txt)" = 1 ] || fail "not one message for a wrong option: $(cat out.txt)"
 [ "$("$MPIEXEC" -n 3 "$KOLM" --version | wc -l)" = 1 ] || fail "more than one rank says its version"
 
-common=(--dim 100 --depth 3 --batch 48 --steps 8 --optimizer adamw --threads 1 --quiet --dp 4)
-"$KOLM" train "${common[@]}" --dump-check shm --run-dir shm-run || fail "shm"
+# same_run HOSTS OPTIONS...: over MPI what shm-run and shm, of the same options, are.
+same_run() {
+	local hosts=$1
+	shift
+	KOLM_MPI_HOSTS=$hosts "$MPIEXEC" -n 4 "$KOLM" train "$@" --dump-check mpi --run-dir mpi-run || fail "mpi on $hosts hosts: $*"
+	[ "$(losses shm-run/metrics.jsonl)" = "$(losses mpi-run/metrics.jsonl)" ] || fail "losses differ on $hosts hosts: $*"
+	cmp shm/final.safetensors mpi/final.safetensors || fail "weights differ on $hosts hosts: $*"
+}
+common=(--dim 100 --depth 3 --batch 48 --steps 8 --optimizer adamw --threads 1 --quiet)
+"$KOLM" train "${common[@]}" --dp 4 --dump-check shm --run-dir shm-run || fail "shm"
 for hosts in 1 2 3 2,cyclic; do
-	KOLM_MPI_HOSTS=$hosts "$MPIEXEC" -n 4 "$KOLM" train "${common[@]}" --dump-check "mpi" --run-dir mpi-run || fail "mpi on $hosts hosts"
-	[ "$(losses shm-run/metrics.jsonl)" = "$(losses mpi-run/metrics.jsonl)" ] || fail "losses differ on $hosts hosts"
-	cmp shm/final.safetensors mpi/final.safetensors || fail "weights differ on $hosts hosts"
+	same_run $hosts "${common[@]}" --dp 4
+done
+# In 16 bit too: sums of replicas and of slices, messages, sharded optimizer state.
+for case in "fp16 --dp 4" "bf16 --dp 4 --zero 1" "fp16 --dp 2 --pp 2 --micro-batches 3" "bf16 --pp 2 --mp 2 --micro-batches 4"; do
+	"$KOLM" train "${common[@]}" --precision $case --dump-check shm --run-dir shm-run || fail "shm: $case"
+	same_run 1 "${common[@]}" --precision $case
+	same_run 2,cyclic "${common[@]}" --precision $case
 done
 "$MPIEXEC" -n 2 "$KOLM" train --dim 32 --dp auto --steps 3 --run-dir auto >/dev/null 2>&1 || fail "--dp auto"
 grep -q '"ranks": 2' auto/summary.json || fail "--dp auto is not the world"

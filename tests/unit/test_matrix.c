@@ -3,11 +3,7 @@
  * reference: random shapes, edge shapes, windows of larger matrices, cut in parts as
  * threads would.
  */
-#include "testing.h"
-
-#include "base/half.h"
-#include "device/cpu/kernels.h"
-#include "device/cpu/layout.h"
+#include "matrices.h"
 
 enum { GUARD = 32 }; /* floats around every operand that must stay as they are */
 
@@ -75,46 +71,6 @@ static float *packed_weights(struct random *r, int out, int in)
 		for (int i = 0; i < in; i++)
 			random_fill(r, &w[layout_index(out, in, o, i)], 1);
 	return w;
-}
-
-static float *scratch_new(void)
-{
-	return aligned_alloc(64, SCRATCH * sizeof(float));
-}
-
-/* Run a kernel in random parts, as threads do. */
-static void run_panels(void (*kernel)(const struct linear *l, int p0, int p1, float *scratch),
-		       const struct linear *l, struct random *r)
-{
-	float *scratch = scratch_new();
-	int panels = layout_panels(l->out), a = 0;
-
-	while (a < panels) {
-		int b = random_int(r, a + 1, panels);
-
-		kernel(l, a, b, scratch);
-		a = b;
-	}
-	free(scratch);
-}
-
-static void run_backward_input(const struct kernels *k, const struct linear *l,
-			       struct random *r)
-{
-	float *scratch = scratch_new();
-	float *packed = aligned_alloc(64, kernels_packed_size(l->rows, l->out) * sizeof(float));
-	int middle = random_int(r, 0, l->rows), a = 0;
-
-	k->pack_dy(l, 0, middle, packed);
-	k->pack_dy(l, middle, l->rows, packed);
-	while (a < l->in) {
-		int b = imin((int)round_up(random_int(r, a + 1, l->in), IN_ALIGN), l->in);
-
-		k->backward_input(l, packed, a, b, scratch);
-		a = b;
-	}
-	free(packed);
-	free(scratch);
 }
 
 /* Rounding of a sum of n products of numbers up to 1. */
@@ -243,15 +199,6 @@ static void check_shape(const struct kernels *k, struct random *r, int rows, int
 	check_backward_weight(k, r, rows, out, in);
 }
 
-/* Sizes at which something changes: vectors, tiles, panels, slabs, blocks. */
-static int edge(struct random *r)
-{
-	static const int edges[] = {1,	2,  3,	4,  5,	 7,   8,   15,	16,  17,  31,
-				    33, 63, 64, 65, 127, 128, 129, 131, 255, 257, 300};
-
-	return edges[random_int(r, 0, ARRAY_SIZE(edges) - 1)];
-}
-
 static void matrix_products_agree(void **state)
 {
 	struct random r = random_start("matrix products");
@@ -310,141 +257,11 @@ static void parts_do_not_change_a_bit(void **state)
 		}
 }
 
-/* ---- 16-bit operands ---- */
-
-struct halves {
-	uint16_t *data;
-	size_t n;
-};
-
-static struct halves halves_new(struct random *r, size_t n, enum dtype type)
-{
-	struct halves h = {malloc((n + 64) * sizeof(uint16_t)), n};
-	float *values = malloc((n + 64) * sizeof(float));
-
-	random_fill(r, values, n + 64);
-	for (size_t i = 0; i < n + 64; i++)
-		h.data[i] = type == DTYPE_F16 ? half_from_float(values[i])
-					      : bfloat_from_float(values[i]);
-	free(values);
-	return h;
-}
-
-static struct halves halves_copy(struct halves from)
-{
-	struct halves h = {malloc((from.n + 64) * sizeof(uint16_t)), from.n};
-
-	memcpy(h.data, from.data, (from.n + 64) * sizeof(uint16_t));
-	return h;
-}
-
-/* Apart by a rounding at most, and the same behind the end. */
-static void halves_check(struct halves got, struct halves want, enum dtype type, double scale,
-			 const char *what)
-{
-	double step = (type == DTYPE_F16 ? 0x1p-10 : 0x1p-7);
-
-	for (size_t i = 0; i < got.n + 64; i++) {
-		double a = type == DTYPE_F16 ? half_to_float(got.data[i])
-					     : bfloat_to_float(got.data[i]);
-		double b = type == DTYPE_F16 ? half_to_float(want.data[i])
-					     : bfloat_to_float(want.data[i]);
-
-		if (i >= got.n && got.data[i] != want.data[i])
-			fail_msg("%s wrote beyond its end", what);
-		if (!(fabs(a - b) <= step * fabs(b) + 1e-5 * scale))
-			fail_msg("%s, element %zu: %g, should be %g", what, i, a, b);
-	}
-}
-
-static void half_case(const struct kernels *k, struct random *r, enum dtype type, int rows,
-		      int out, int in)
-{
-	size_t xs = (size_t)in + (size_t)random_int(r, 0, 9);
-	size_t ys = (size_t)out + (size_t)random_int(r, 0, 9), ws = layout_size(out, in);
-	size_t nx = (size_t)rows * xs, ny = (size_t)rows * ys;
-	struct halves x = halves_new(r, nx, type), dy = halves_new(r, ny, type);
-	struct halves w = halves_new(r, ws, type), bias = halves_new(r, (size_t)out, type);
-	struct halves saved = halves_new(r, nx, type);
-	/* outputs: of the table, of the reference */
-	struct halves y[2] = {halves_new(r, ny, type)}, dx[2] = {halves_new(r, nx, type)};
-	struct halves dw[2] = {halves_new(r, ws, type)},
-		      db[2] = {halves_new(r, (size_t)out, type)};
-	float *scratch = malloc(SCRATCH * sizeof(float));
-	float *packed = malloc(kernels_packed_size(rows, out) * sizeof(float));
-	struct linear l = {.rows = rows, .out = out, .in = in, .type = type};
-
-	l.act = (enum activation)random_int(r, 0, ACT_COUNT - 1);
-	l.accumulate = random_int(r, 0, 1);
-	/* Weights beyond the matrix are zero, as the layout promises. */
-	memset(w.data, 0, ws * sizeof(uint16_t));
-	memset(dw[0].data, 0, ws * sizeof(uint16_t));
-	for (int o = 0; o < out; o++)
-		for (int i = 0; i < in; i++)
-			w.data[layout_index(out, in, o, i)] =
-				saved.data[(size_t)(o * 7 + i) % saved.n];
-	y[1] = halves_copy(y[0]);
-	dx[1] = halves_copy(dx[0]);
-	dw[1] = halves_copy(dw[0]);
-	db[1] = halves_copy(db[0]);
-	for (int pass = 0; pass < 2; pass++) {
-		const struct kernels *table = pass ? &kernels_reference : k;
-
-		l.weight = (float *)w.data;
-		l.bias = (float *)bias.data;
-		l.x = (struct view){(float *)x.data, xs, type};
-		l.y = (struct view){(float *)y[pass].data, ys, type};
-		l.saved = (struct view){0};
-		table->forward(&l, 0, layout_panels(out), scratch);
-		l.y = (struct view){(float *)dy.data, ys, type};
-		l.x = (struct view){(float *)dx[pass].data, xs, type};
-		l.saved = (struct view){(float *)saved.data, xs, type};
-		table->pack_dy(&l, 0, rows, packed);
-		table->backward_input(&l, packed, 0, in, scratch);
-		l.x = (struct view){(float *)x.data, xs, type};
-		l.weight = (float *)dw[pass].data;
-		l.bias = (float *)db[pass].data;
-		table->backward_weight(&l, 0, layout_panels(out), scratch);
-	}
-	halves_check(y[0], y[1], type, in, "16-bit forward");
-	halves_check(dx[0], dx[1], type, out, "16-bit input gradient");
-	halves_check(dw[0], dw[1], type, rows, "16-bit weight gradient");
-	halves_check(db[0], db[1], type, rows, "16-bit bias gradient");
-	for (int i = 0; i < 2; i++) {
-		free(y[i].data);
-		free(dx[i].data);
-		free(dw[i].data);
-		free(db[i].data);
-	}
-	free(x.data);
-	free(dy.data);
-	free(w.data);
-	free(bias.data);
-	free(saved.data);
-	free(scratch);
-	free(packed);
-}
-
-static void halves_agree_with_the_reference(void **state)
-{
-	struct random r = random_start("16-bit products");
-	(void)state;
-
-	for (const struct kernels *const *k = kernels_available(); *k; k++)
-		for (int type = DTYPE_F16; type <= DTYPE_BF16; type++) {
-			for (int i = 0; i < 25; i++)
-				half_case(*k, &r, (enum dtype)type, random_int(&r, 1, 40),
-					  random_int(&r, 1, 200), random_int(&r, 1, 300));
-			half_case(*k, &r, (enum dtype)type, ROWS_MAX, 600, 260);
-		}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(matrix_products_agree),
 		cmocka_unit_test(parts_do_not_change_a_bit),
-		cmocka_unit_test(halves_agree_with_the_reference),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

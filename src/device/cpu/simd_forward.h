@@ -7,7 +7,7 @@
 struct forward_tile {
 	float *sum; /* (rows, TILE_WIDTH), added to unless first */
 	const float *x;
-	size_t x_stride;
+	size_t x_stride; /* with 16-bit weights SLAB: see slab_inputs */
 	const void *w;
 	size_t w_stride; /* elements from panel to panel */
 	int width;	 /* inputs */
@@ -41,10 +41,10 @@ INLINE void forward_input(vec (*sum)[TILE_VECS], const float *const *x, const vo
 INLINE void forward_tile(const struct forward_tile *t, const int rows, const int panels,
 			 const enum dtype type)
 {
-	vec sum[TILE_ROWS][TILE_VECS];
-	const float *x[TILE_ROWS];
+	vec sum[TALL_ROWS][TILE_VECS];
+	const float *x[TALL_ROWS];
 	const void *w = t->w;
-	const char *ahead = t->ahead.at;
+	const char *ahead = t->ahead.at, *end = ahead + (size_t)t->ahead.lines * LINE;
 	float *out = t->sum;
 	bool first = t->first;
 	size_t w_stride = t->w_stride, ahead_stride = t->ahead.stride;
@@ -53,15 +53,15 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 
 	UNROLL
 	for (int r = 0; r < rows; r++) {
-		x[r] = t->x + (size_t)r * t->x_stride;
+		/* A constant stride saves a pointer per row: there are no registers for 8. */
+		x[r] = t->x + (size_t)r * (type == DTYPE_F32 ? t->x_stride : SLAB);
 		UNROLL
 		for (int j = 0; j < panels * VPP; j++)
 			sum[r][j] = (vec){0};
 	}
 	for (; i < width; i++) {
-		if (i % 4 == 0) {
-			/* A little more than was asked for is cheaper than counting. */
-			for (int n = 0; n < per_step; n++, ahead += PANEL * dtype_size(type)) {
+		if (i % 4 == 0 && ahead < end) {
+			for (int n = 0; n < per_step; n++, ahead += LINE) {
 				UNROLL
 				for (int p = 0; p < panels; p++)
 					__builtin_prefetch(ahead + (size_t)p * ahead_stride, 0,
@@ -81,9 +81,11 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 	}
 }
 
-/* clang-format off */
-ALL_SHAPES(forward_tile, forward_tile)
-/* clang-format on */
+#define FORWARD_SHAPES(F, kernel)   \
+	WIDE_SHAPES(F, kernel, F32) \
+	TALL_SHAPES(F, kernel, F16) \
+	TALL_SHAPES(F, kernel, BF16)
+TILE_TABLE(forward_tile, FORWARD_SHAPES);
 
 INLINE vec activate(vec z, enum activation act)
 {
@@ -116,12 +118,18 @@ static void forward_finish(const struct linear *l, const float *sums, int o0, in
 	}
 }
 
-/* The inputs of a slab as floats: where they are, or a converted copy of that slab. */
+static bool copies_inputs(const struct linear *l)
+{
+	return l->x.type != DTYPE_F32 || l->type != DTYPE_F32;
+}
+
+/* The inputs of a slab as floats: where they are, or a copy of that slab, converted if need
+   be. 16-bit weights always get a copy. */
 static struct view slab_inputs(const struct linear *l, int s, float *room)
 {
 	int width = imin(SLAB, l->in - s * SLAB);
 
-	if (l->x.type == DTYPE_F32)
+	if (!copies_inputs(l))
 		return (struct view){.data = l->x.data + s * SLAB, .stride = l->x.stride};
 	for (int r = 0; r < l->rows; r++)
 		get_as(l->x, r, s * SLAB, room + (size_t)r * SLAB, width);
@@ -142,11 +150,12 @@ struct forward_group {
 static void forward_slab(const struct linear *l, struct view x, struct forward_group g,
 			 struct forward_group next, float *sums)
 {
-	struct tiling tiling = tile_rows(l->rows);
-	int width = layout_slab_width(l->in, next.slab), r = 0;
-	int lines = next.panels ? (int)ceil_div(width, tiling.tiles) : 0;
-	size_t panel = layout_panel_size(layout_slab_width(l->in, g.slab));
+	struct tiling tiling = tile_rows(l->rows, l->type == DTYPE_F32 ? TILE_ROWS : TALL_ROWS);
 	size_t size = dtype_size(l->type);
+	int width = layout_slab_width(l->in, next.slab), r = 0;
+	int lines =
+		next.panels ? (int)ceil_div(width * PANEL * (int)size, tiling.tiles * LINE) : 0;
+	size_t panel = layout_panel_size(layout_slab_width(l->in, g.slab));
 	struct forward_tile t = {
 		.w = weight_place(l,
 				  layout_slab_offset(l->out, g.slab) + (size_t)g.panel * panel),
@@ -167,7 +176,7 @@ static void forward_slab(const struct linear *l, struct view x, struct forward_g
 		t.sum = sums + r * TILE_WIDTH;
 		t.x = x.data + (size_t)r * x.stride;
 		forward_tiles[l->type][g.panels - 1][rows - 1](&t);
-		t.ahead.at += (size_t)lines * PANEL * size;
+		t.ahead.at += (size_t)lines * LINE;
 		r += rows;
 	}
 }
@@ -176,14 +185,15 @@ static void forward_slab(const struct linear *l, struct view x, struct forward_g
    all of them. */
 static int groups_at_once(const struct linear *l)
 {
-	if (l->x.type == DTYPE_F32)
+	if (!copies_inputs(l))
 		return 1;
 	return imax(1, (SCRATCH - l->rows * SLAB) / (l->rows * TILE_WIDTH));
 }
 
 static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
 {
-	int groups = (int)ceil_div(p1 - p0, TILE_PANELS), slabs = layout_slabs(l->in);
+	int most = l->type == DTYPE_F32 ? TILE_PANELS : TALL_PANELS;
+	int groups = (int)ceil_div(p1 - p0, most), slabs = layout_slabs(l->in);
 	int batch = groups_at_once(l);
 	float *room = scratch + SCRATCH - l->rows * SLAB;
 

@@ -48,7 +48,7 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 					sum[r * inputs + i] += gradient * weights[i];
 			}
 		}
-		for (int n = 0; n < per_panel; n++, ahead += PANEL * dtype_size(type))
+		for (int n = 0; n < per_panel; n++, ahead += LINE)
 			__builtin_prefetch(ahead, 0, 2);
 	}
 	/* Four sums over lanes at a time: a row of 4 inputs, or two rows of 2. */
@@ -72,35 +72,11 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 	}
 }
 
-#define INPUT_TILE(rows, type)                                             \
-	static void input_tile_##rows##_##type(const struct input_tile *t) \
-	{                                                                  \
-		input_tile(t, rows, TILE_INPUTS, DTYPE_##type);            \
-	}
-#define INPUT_TILES3(type) INPUT_TILE(1, type) INPUT_TILE(2, type) INPUT_TILE(3, type)
-#define INPUT_ROW3(type)   input_tile_1_##type, input_tile_2_##type, input_tile_3_##type
-#if TILE_ROWS == 6
-#define INPUT_TILES(type) \
-	INPUT_TILES3(type) INPUT_TILE(4, type) INPUT_TILE(5, type) INPUT_TILE(6, type)
-#define INPUT_ROW(type)                                                     \
-	{                                                                   \
-		INPUT_ROW3(type), input_tile_4_##type, input_tile_5_##type, \
-			input_tile_6_##type                                 \
-	}
-#else
-#define INPUT_TILES(type) INPUT_TILES3(type)
-#define INPUT_ROW(type)          \
-	{                        \
-		INPUT_ROW3(type) \
-	}
-#endif
-/* clang-format off */
-INPUT_TILES(F32)
-INPUT_TILES(F16)
-INPUT_TILES(BF16)
-/* clang-format on */
-static void (*const input_tiles[][TILE_ROWS])(const struct input_tile *) = {
-	INPUT_ROW(F32), INPUT_ROW(F16), INPUT_ROW(BF16)};
+#define ALL_INPUT_SHAPES(F, kernel)  \
+	INPUT_SHAPES(F, kernel, F32) \
+	INPUT_SHAPES(F, kernel, F16) \
+	INPUT_SHAPES(F, kernel, BF16)
+TILE_TABLE(input_tile, ALL_INPUT_SHAPES);
 
 INLINE vec derivative(vec saved, enum activation act)
 {
@@ -132,8 +108,8 @@ static void input_finish(const struct linear *l, float *sums, int i0, int n)
 static void input_block(const struct linear *l, const float *packed, int s, int block, int a,
 			int b, float *sums)
 {
-	int width = layout_slab_width(l->in, s), r = 0;
-	struct tiling tiling = tile_rows(l->rows);
+	int width = layout_slab_width(l->in, s), r = 0, size = (int)dtype_size(l->type);
+	struct tiling tiling = tile_rows(l->rows, TILE_ROWS);
 	size_t panel = layout_panel_size(width);
 	size_t w = layout_slab_offset(l->out, s) + (size_t)block * BLOCK_PANELS * panel;
 	struct input_tile t = {
@@ -146,16 +122,16 @@ static void input_block(const struct linear *l, const float *packed, int s, int 
 	/* Blocks lie one behind the other in memory, and slabs too. */
 	t.ahead.at = weight_place(l, w + (size_t)t.panels * panel);
 	if (b - a == width)
-		t.ahead.lines = (int)ceil_div(t.panels * (width + SPARE),
-					      tiling.tiles * (width / TILE_INPUTS));
+		t.ahead.lines = (int)ceil_div(t.panels * (width + SPARE) * PANEL * size,
+					      tiling.tiles * (width / TILE_INPUTS) * LINE);
 	for (int i = 0; i < tiling.tiles; i++) {
 		int rows = tiling.size + (i < tiling.larger);
 
 		for (int k = a; k < b; k += TILE_INPUTS) {
 			t.sum = sums + r * SLAB + (k - a);
 			t.w = weight_place(l, w + (size_t)k * PANEL);
-			input_tiles[l->type][rows - 1](&t);
-			t.ahead.at += (size_t)t.ahead.lines * PANEL * dtype_size(l->type);
+			input_tiles[l->type][TILE_INPUTS - 1][rows - 1](&t);
+			t.ahead.at += (size_t)t.ahead.lines * LINE;
 		}
 		t.dy += (size_t)rows * BLOCK_STRIDE;
 		r += rows;

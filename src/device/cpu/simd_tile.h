@@ -18,17 +18,17 @@
 #include <string.h>
 
 #if defined(KOLM_AVX512) /* 32 registers of 16 */
-#define TILE_ROWS 6
-enum { TILE_PANELS = 4, TILE_INPUTS = 4 };
-#elif defined(KOLM_AVX2) /* 16 registers of 8 */
-#define TILE_ROWS 6
-enum { TILE_PANELS = 1, TILE_INPUTS = 2 };
+enum { TILE_ROWS = 6, TILE_PANELS = 4, TILE_INPUTS = 4 };
+enum { TALL_ROWS = 8, TALL_PANELS = 3 };
+#elif defined(KOLM_AVX2)   /* 16 registers of 8 */
+enum { TILE_ROWS = 6, TILE_PANELS = 1, TILE_INPUTS = 2 };
+enum { TALL_ROWS = TILE_ROWS, TALL_PANELS = TILE_PANELS };
 #elif defined(__aarch64__) /* 32 registers of 4 */
-#define TILE_ROWS 6
-enum { TILE_PANELS = 1, TILE_INPUTS = 4 };
-#else /* 16 registers of 4 */
-#define TILE_ROWS 3
-enum { TILE_PANELS = 1, TILE_INPUTS = 4 };
+enum { TILE_ROWS = 6, TILE_PANELS = 1, TILE_INPUTS = 4 };
+enum { TALL_ROWS = TILE_ROWS, TALL_PANELS = TILE_PANELS };
+#else			   /* 16 registers of 4 */
+enum { TILE_ROWS = 3, TILE_PANELS = 1, TILE_INPUTS = 4 };
+enum { TALL_ROWS = TILE_ROWS, TALL_PANELS = TILE_PANELS };
 #endif
 
 enum {
@@ -36,13 +36,15 @@ enum {
 	TILE_VECS = TILE_PANELS * VPP,
 	TILE_WIDTH = TILE_PANELS * PANEL,
 	BLOCK_PANELS = BLOCK / PANEL,
+	COLUMNS_MAX = 4,		    /* of any tile: panels or inputs */
+	LINE = LINE_FLOATS * sizeof(float), /* bytes of a cache line */
 };
 
-/* Memory that will be needed soon: lines of PANEL weights. */
+/* Memory that will be needed soon. */
 struct ahead {
 	const char *at;
 	size_t stride; /* bytes from panel to panel */
-	int lines;     /* per panel */
+	int lines;     /* cache lines of each panel */
 };
 
 /* n floats to where elements of some type are. */
@@ -97,70 +99,56 @@ struct tiling {
 	int tiles, size, larger; /* the first `larger` tiles have one row more than size */
 };
 
-static struct tiling tile_rows(int rows)
+static struct tiling tile_rows(int rows, int most)
 {
-	int tiles = (int)ceil_div(rows, TILE_ROWS);
+	int tiles = (int)ceil_div(rows, most);
 
 	return (struct tiling){tiles, rows / tiles, rows % tiles};
 }
 
-/* One function per tile shape and type of the weights; a row of the table per number of
-   panels. */
-#define SHAPE(name, arg, type, rows, panels)                               \
-	static void name##_##rows##_##panels##_##type(const struct arg *t) \
-	{                                                                  \
-		name(t, rows, panels, DTYPE_##type);                       \
+/*
+ * One function per tile shape and type of the weights. A list of shapes names its macro F
+ * with rows, kernel, columns (panels or inputs) and type; F makes the function, or its
+ * entry of the table kernel##s[type][columns - 1][rows - 1].
+ */
+#define TILE_FUNCTION(rows, kernel, columns, type)                               \
+	static void kernel##_##rows##_##columns##_##type(const struct kernel *t) \
+	{                                                                        \
+		kernel(t, rows, columns, DTYPE_##type);                          \
 	}
-#define SHAPES(name, arg, type, panels)   \
-	SHAPE(name, arg, type, 1, panels) \
-	SHAPE(name, arg, type, 2, panels) \
-	SHAPE(name, arg, type, 3, panels)
-#define SHAPES6(name, arg, type, panels)  \
-	SHAPES(name, arg, type, panels)   \
-	SHAPE(name, arg, type, 4, panels) \
-	SHAPE(name, arg, type, 5, panels) \
-	SHAPE(name, arg, type, 6, panels)
-#define ROW(name, type, panels) \
-	name##_1_##panels##_##type, name##_2_##panels##_##type, name##_3_##panels##_##type
-#define ROW6(name, type, panels)                                                         \
-	ROW(name, type, panels), name##_4_##panels##_##type, name##_5_##panels##_##type, \
-		name##_6_##panels##_##type
+#define TILE_ENTRY(rows, kernel, columns, type) \
+	[DTYPE_##type][(columns)-1][(rows)-1] = kernel##_##rows##_##columns##_##type,
+#define TILE_TABLE(kernel, shapes)                                                             \
+	shapes(TILE_FUNCTION, kernel) static void (                                            \
+			*const kernel##s[][COLUMNS_MAX][TALL_ROWS])(const struct kernel *) = { \
+		shapes(TILE_ENTRY, kernel)}
+
+#define ROWS_TO_3(F, ...) F(1, __VA_ARGS__) F(2, __VA_ARGS__) F(3, __VA_ARGS__)
+#define ROWS_TO_6(F, ...) \
+	ROWS_TO_3(F, __VA_ARGS__) F(4, __VA_ARGS__) F(5, __VA_ARGS__) F(6, __VA_ARGS__)
+#define ROWS_TO_8(F, ...) ROWS_TO_6(F, __VA_ARGS__) F(7, __VA_ARGS__) F(8, __VA_ARGS__)
+
 #if defined(KOLM_AVX512)
-#define SHAPES_OF(name, arg, type)  \
-	SHAPES6(name, arg, type, 1) \
-	SHAPES6(name, arg, type, 2) \
-	SHAPES6(name, arg, type, 3) \
-	SHAPES6(name, arg, type, 4)
-#define ROWS_OF(name, type)                                                          \
-	{                                                                            \
-		{ROW6(name, type, 1)}, {ROW6(name, type, 2)}, {ROW6(name, type, 3)}, \
-		{                                                                    \
-			ROW6(name, type, 4)                                          \
-		}                                                                    \
-	}
-#elif TILE_ROWS == 6
-#define SHAPES_OF(name, arg, type) SHAPES6(name, arg, type, 1)
-#define ROWS_OF(name, type)                 \
-	{                                   \
-		{                           \
-			ROW6(name, type, 1) \
-		}                           \
-	}
+#define WIDE_SHAPES(F, kernel, type)  \
+	ROWS_TO_6(F, kernel, 1, type) \
+	ROWS_TO_6(F, kernel, 2, type) \
+	ROWS_TO_6(F, kernel, 3, type) ROWS_TO_6(F, kernel, 4, type)
+#define TALL_SHAPES(F, kernel, type)  \
+	ROWS_TO_8(F, kernel, 1, type) \
+	ROWS_TO_8(F, kernel, 2, type) ROWS_TO_8(F, kernel, 3, type)
+#define INPUT_SHAPES(F, kernel, type) ROWS_TO_6(F, kernel, 4, type)
+#elif defined(KOLM_AVX2)
+#define WIDE_SHAPES(F, kernel, type)  ROWS_TO_6(F, kernel, 1, type)
+#define TALL_SHAPES		      WIDE_SHAPES
+#define INPUT_SHAPES(F, kernel, type) ROWS_TO_6(F, kernel, 2, type)
+#elif defined(__aarch64__)
+#define WIDE_SHAPES(F, kernel, type)  ROWS_TO_6(F, kernel, 1, type)
+#define TALL_SHAPES		      WIDE_SHAPES
+#define INPUT_SHAPES(F, kernel, type) ROWS_TO_6(F, kernel, 4, type)
 #else
-#define SHAPES_OF(name, arg, type) SHAPES(name, arg, type, 1)
-#define ROWS_OF(name, type)                \
-	{                                  \
-		{                          \
-			ROW(name, type, 1) \
-		}                          \
-	}
+#define WIDE_SHAPES(F, kernel, type)  ROWS_TO_3(F, kernel, 1, type)
+#define TALL_SHAPES		      WIDE_SHAPES
+#define INPUT_SHAPES(F, kernel, type) ROWS_TO_3(F, kernel, 4, type)
 #endif
-/* name##s[type][panels - 1][rows - 1] */
-#define ALL_SHAPES(name, arg)                                                          \
-	SHAPES_OF(name, arg, F32)                                                      \
-	SHAPES_OF(name, arg, F16)                                                      \
-	SHAPES_OF(name, arg, BF16)                                                     \
-	static void (*const name##s[][TILE_PANELS][TILE_ROWS])(const struct arg *) = { \
-		ROWS_OF(name, F32), ROWS_OF(name, F16), ROWS_OF(name, BF16)};
 
 #endif

@@ -68,9 +68,11 @@ INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int
 	}
 }
 
-/* clang-format off */
-ALL_SHAPES(weight_tile, weight_tile)
-/* clang-format on */
+#define WEIGHT_SHAPES(F, kernel)    \
+	WIDE_SHAPES(F, kernel, F32) \
+	WIDE_SHAPES(F, kernel, F16) \
+	WIDE_SHAPES(F, kernel, BF16)
+TILE_TABLE(weight_tile, WEIGHT_SHAPES);
 
 /* Columns [c0, c0 + n) of a view to rows of width, zero-filled. */
 INLINE void gather_as(const struct view *from, int rows, int c0, int n, float *to,

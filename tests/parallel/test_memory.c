@@ -1,0 +1,71 @@
+/* test_memory.c - the accounts of a device agree with what the kernel says a process takes. */
+#include "testing.h"
+
+#include "engine/engine.h"
+#include "launch/launch.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+/* A model that is large beside the process itself: what it takes, and what the accounts say. */
+static enum status take_memory(struct rank *rank, void *arg, struct error *err)
+{
+	struct device_options options = {.threads = 1};
+	struct engine_options o = {.shape = {.depth = 8,
+					     .in = 1500,
+					     .dim = 1500,
+					     .out = 1500,
+					     .act = ACT_GELU,
+					     .rows = 500},
+				   .micro_batches = 1,
+				   .optimizer = {.kind = OPT_ADAMW, .lr = 1e-3f, .eps = 1e-8f}};
+	int64_t *bytes = arg;
+	struct rusage before, after;
+	struct step_result result;
+	struct device *dev;
+	struct engine *e;
+	enum status st;
+
+	(void)rank;
+	getrusage(RUSAGE_SELF, &before);
+	TRY(device_open(&dev, "cpu", &options, err));
+	TRY(engine_create(&e, dev, &o, err));
+	for (int i = 0; i < 2; i++)
+		TRY(engine_step(e, i, &result, err));
+	memset(e->batch.x.data, 0, sizeof(float)); /* the batch itself is never filled here */
+	getrusage(RUSAGE_SELF, &after);
+	bytes[0] = (int64_t)device_memory(dev)->total_peak;
+	bytes[1] = (after.ru_maxrss - before.ru_maxrss) * 1024;
+	engine_free(e);
+	device_close(dev);
+out:
+	return st;
+}
+
+static void accounts_are_what_the_process_takes(void **state)
+{
+	struct launch l = {.ranks = 1, .timeout_ms = 60000};
+	int64_t *bytes =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct error err = {0};
+	(void)state;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip(); /* they take memory of their own */
+#endif
+	if (launch_run(&l, take_memory, bytes, &err) != OK)
+		fail_msg("%s", err.msg);
+	assert_true(bytes[0] > 200 << 20);
+	if (llabs(bytes[1] - bytes[0]) > (24 << 20))
+		fail_msg("the accounts say %lld bytes, the process grew by %lld",
+			 (long long)bytes[0], (long long)bytes[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accounts_are_what_the_process_takes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/*
+ * test_matrix16.c - matrix products with operands in 16 bit against the plain reference:
+ * all in one type, fp32 inputs into 16-bit weights as the first layer has them, and
+ * gradients in fp32 of 16-bit operands; random shapes, edge shapes, cut in parts.
+ */
+#include "matrices.h"
+
+#include "base/half.h"
+
+enum { BEHIND = 64 }; /* elements behind every operand that must stay as they are */
+
+/* An operand with rows further apart than they are long. */
+struct operand {
+	struct view v; /* as the kernels take it */
+	size_t n;
+};
+
+static struct operand operand_new(struct random *r, int rows, int columns, enum dtype type)
+{
+	struct operand o = {.v.type = type};
+	float value;
+
+	o.v.stride = (size_t)(columns + random_int(r, 0, 9));
+	o.n = (size_t)rows * o.v.stride;
+	o.v.data = malloc((o.n + BEHIND) * sizeof(float));
+	for (size_t i = 0; i < o.n + BEHIND; i++) {
+		random_fill(r, &value, 1);
+		float_to(o.v.data, i, type, value);
+	}
+	return o;
+}
+
+/* Weights beyond the matrix are zero, as the layout promises. */
+static struct operand weights_new(struct random *r, int out, int in, enum dtype type)
+{
+	struct operand o = {.v.type = type, .n = layout_size(out, in)};
+	float value;
+
+	o.v.data = calloc(o.n + BEHIND, sizeof(float));
+	for (int i = 0; i < out * in; i++) {
+		random_fill(r, &value, 1);
+		float_to(o.v.data, layout_index(out, in, i / in, i % in), type, value);
+	}
+	return o;
+}
+
+static struct operand operand_copy(struct operand from)
+{
+	struct operand o = from;
+	size_t bytes = (from.n + BEHIND) * dtype_size(from.v.type);
+
+	o.v.data = malloc(bytes);
+	memcpy(o.v.data, from.v.data, bytes);
+	return o;
+}
+
+/* Apart by a rounding at most, and the same behind the end. */
+static void operand_check(struct operand got, struct operand want, double scale,
+			  const char *what)
+{
+	enum dtype type = want.v.type;
+	double step = type == DTYPE_F16 ? 0x1p-10 : type == DTYPE_BF16 ? 0x1p-7 : 0;
+
+	for (size_t i = 0; i < got.n + BEHIND; i++) {
+		double a = float_from(got.v.data, i, type),
+		       b = float_from(want.v.data, i, type);
+
+		if (i >= got.n && !(a == b))
+			fail_msg("%s wrote beyond its end", what);
+		if (!(fabs(a - b) <= step * fabs(b) + 1e-5 * scale))
+			fail_msg("%s, %s, element %zu: %g, should be %g", what,
+				 dtype_name(type), i, a, b);
+	}
+}
+
+/* What a layer's operands are of. */
+struct types {
+	enum dtype weight, input, gradient;
+};
+
+static void check_forward(const struct kernels *k, struct random *r, struct types t, int rows,
+			  int out, int in)
+{
+	struct operand x = operand_new(r, rows, in, t.input);
+	struct operand w = weights_new(r, out, in, t.weight);
+	struct operand bias = operand_new(r, 1, out, t.weight);
+	struct operand y = operand_new(r, rows, out, t.weight), y2 = operand_copy(y);
+	struct operand before = operand_new(r, rows, out, t.weight);
+	struct operand before2 = operand_copy(before);
+	struct linear l = {.rows = rows,
+			   .out = out,
+			   .in = in,
+			   .type = t.weight,
+			   .weight = w.v.data,
+			   .bias = random_int(r, 0, 3) ? bias.v.data : NULL,
+			   .x = x.v,
+			   .act = (enum activation)random_int(r, 0, ACT_COUNT - 1)};
+	bool keep = l.act == ACT_GELU;
+
+	l.y = y.v;
+	l.saved = keep ? before.v : (struct view){0};
+	run_panels(k->forward, &l, r);
+	l.y = y2.v;
+	l.saved = keep ? before2.v : (struct view){0};
+	run_panels(kernels_reference.forward, &l, r);
+	operand_check(y, y2, in, "forward");
+	operand_check(before, before2, in, "forward's value before gelu");
+	free(x.v.data);
+	free(w.v.data);
+	free(bias.v.data);
+	free(y.v.data);
+	free(y2.v.data);
+	free(before.v.data);
+	free(before2.v.data);
+}
+
+static void check_backward_input(const struct kernels *k, struct random *r, struct types t,
+				 int rows, int out, int in)
+{
+	struct operand dy = operand_new(r, rows, out, t.weight);
+	struct operand w = weights_new(r, out, in, t.weight);
+	struct operand saved = operand_new(r, rows, in, t.weight);
+	struct operand dx = operand_new(r, rows, in, t.weight), dx2 = operand_copy(dx);
+	struct linear l = {.rows = rows,
+			   .out = out,
+			   .in = in,
+			   .type = t.weight,
+			   .weight = w.v.data,
+			   .y = dy.v,
+			   .saved = saved.v,
+			   .act = (enum activation)random_int(r, 0, ACT_COUNT - 1)};
+
+	l.x = dx.v;
+	run_backward_input(k, &l, r);
+	l.x = dx2.v;
+	run_backward_input(&kernels_reference, &l, r);
+	operand_check(dx, dx2, out, "input gradient");
+	free(dy.v.data);
+	free(w.v.data);
+	free(saved.v.data);
+	free(dx.v.data);
+	free(dx2.v.data);
+}
+
+static void check_backward_weight(const struct kernels *k, struct random *r, struct types t,
+				  int rows, int out, int in)
+{
+	struct operand x = operand_new(r, rows, in, t.input);
+	struct operand dy = operand_new(r, rows, out, t.weight);
+	struct operand dw = weights_new(r, out, in, t.gradient), dw2 = operand_copy(dw);
+	struct operand db = operand_new(r, 1, out, t.gradient), db2 = operand_copy(db);
+	struct linear l = {.rows = rows,
+			   .out = out,
+			   .in = in,
+			   .type = t.gradient,
+			   .x = x.v,
+			   .y = dy.v,
+			   .accumulate = random_int(r, 0, 1)};
+
+	l.weight = dw.v.data;
+	l.bias = db.v.data;
+	run_panels(k->backward_weight, &l, r);
+	l.weight = dw2.v.data;
+	l.bias = db2.v.data;
+	run_panels(kernels_reference.backward_weight, &l, r);
+	operand_check(dw, dw2, rows, "weight gradient");
+	operand_check(db, db2, rows, "bias gradient");
+	free(x.v.data);
+	free(dy.v.data);
+	free(dw.v.data);
+	free(dw2.v.data);
+	free(db.v.data);
+	free(db2.v.data);
+}
+
+static void check_shape(const struct kernels *k, struct random *r, enum dtype type, int rows,
+			int out, int in)
+{
+	struct types t = {type, random_int(r, 0, 3) ? type : DTYPE_F32,
+			  random_int(r, 0, 2) ? type : DTYPE_F32};
+
+	check_forward(k, r, t, rows, out, in);
+	check_backward_input(k, r, t, rows, out, in);
+	check_backward_weight(k, r, t, rows, out, in);
+}
+
+static void products_in_16_bit_agree(void **state)
+{
+	struct random r = random_start("16-bit products");
+	(void)state;
+
+	for (const struct kernels *const *k = kernels_available(); *k; k++)
+		for (enum dtype type = DTYPE_F16; type <= DTYPE_BF16; type++) {
+			if (*k == &kernels_reference)
+				continue;
+			for (int i = 0; i < 25; i++)
+				check_shape(*k, &r, type, random_int(&r, 1, 40),
+					    random_int(&r, 1, 200), random_int(&r, 1, 300));
+			for (int i = 0; i < 25; i++)
+				check_shape(*k, &r, type, imin(edge(&r), ROWS_MAX), edge(&r),
+					    edge(&r));
+			/* Many groups of panels, several slabs and blocks. */
+			check_shape(*k, &r, type, 8, 1100, 530);
+			check_shape(*k, &r, type, ROWS_MAX, 600, 260);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(products_in_16_bit_agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
