@@ -291,8 +291,6 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 
 	if (!rest)
 		return FAIL(err, ERR_MEMORY, "no memory to start");
-	if (!tmp || !*tmp)
-		tmp = "/tmp";
 	options_init(&own, &verify_table, &v);
 	TRY(options_split(&own, argc, argv, rest, &n, err));
 	if (own.help) {
