@@ -1,6 +1,7 @@
 /* records.c - see records.h */
 #include "base/records.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 _Static_assert(sizeof(struct record) == 64, "no padding: it travels");
@@ -37,9 +38,10 @@ void records_add(struct records *r, const struct record *what)
 
 	if (!r || !r->capacity)
 		return;
-	place = &r->all[r->count++ % r->capacity];
+	place = &r->all[atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed) %
+			r->capacity];
 	*place = *what;
-	place->step = r->step;
+	place->step = atomic_load_explicit(&r->step, memory_order_relaxed);
 }
 
 int64_t records_kept(const struct records *r)

@@ -39,14 +39,17 @@ struct record {
 	int16_t op;   /* of a collective: enum comm_op; of a message: its channel */
 	int16_t peer; /* number in the world; of a collective: its first member */
 	int16_t size; /* of a collective: its members */
-	int16_t chunk, micro_batch;
-	int16_t unused[3];
+	int16_t chunk;
+	int32_t micro_batch; /* -1: of none */
+	int32_t unused;
 };
 
+/* Filled by the rank and by the thread of a transport that moves its requests on. */
 struct records {
 	struct record *all; /* (capacity), a ring */
-	int64_t capacity, count;
-	int step; /* the one under way: goes into every record */
+	int64_t capacity;
+	_Atomic int64_t count;
+	_Atomic int step; /* the one under way: goes into every record */
 };
 
 enum status records_init(struct records *r, int64_t capacity, struct error *err);

@@ -315,6 +315,7 @@ static enum status close_run(struct training *t, const struct evaluation *evalua
 	TRY(breakdowns_init(&breakdowns, t->all_times, t->rank->ranks, &t->schedule, t->grid.pp,
 			    err));
 	TRY(run_write_summary(&t->run, &summary, err));
+	TRY(training_trace_write(t, err));
 	training_print_closing(&summary);
 	if (t->stopped)
 		st = stopped_by(t->stopped, t, err);
@@ -330,6 +331,7 @@ static enum status finish(struct training *t, struct error *err)
 	struct evaluation evaluation;
 	bool evaluated = t->data.held_out && !t->stopped && !device_is_virtual(t->dev);
 
+	TRY(training_trace_collect(t, err)); /* first: what follows is not part of a step */
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine);
 	TRY(gather_times(t, &t->times, err));
 	TRY(comm_run(t->rank->world, COMM_GATHER, t->summaries, n, DTYPE_F32, 0, err));
@@ -455,6 +457,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	rank_at(rank, "predicting the step");
 	TRY(engine_predict(t->engine, &t->predicted, err));
 	TRY(training_announce(t, err));
+	TRY(training_trace_begin(t, err));
 	for (int step = 0; step < c->steps && !t->stopped; step++)
 		TRY(train_step(t, step, err));
 	TRY(finish(t, err));
@@ -463,7 +466,9 @@ out:
 	dump_abort(&t->dump);
 	run_close(&t->run);
 	metrics_release(&t->metrics);
-	if (st == OK) /* otherwise requests may be under way in what it holds */
+	if (st == OK) { /* otherwise requests may be under way in what it holds */
+		training_trace_end(t);
 		engine_free(t->engine);
+	}
 	return st;
 }

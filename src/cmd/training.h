@@ -7,6 +7,7 @@
 #include "engine/dump.h"
 #include "engine/engine.h"
 #include "engine/predict.h"
+#include "trace/gather.h"
 #include "trace/metrics.h"
 #include "trace/run.h"
 
@@ -27,7 +28,8 @@ struct training {
 	struct device *dev;
 	struct engine *engine;
 	struct metrics metrics;
-	struct records records;	   /* what it did when, of the last steps */
+	struct records records; /* what it did when, of the last steps */
+	struct gather gather;
 	struct engine_times times; /* of the steps that count */
 	struct prediction_of_step predicted;
 	struct rank_summary *summaries; /* (ranks) */
@@ -36,6 +38,7 @@ struct training {
 	enum launch_screen screen;	/* while it runs */
 	/* of rank 0 */
 	struct run run;
+	struct trace trace;
 	struct dump dump;
 };
 
@@ -72,6 +75,13 @@ enum status training_plan(struct training *t, struct error *err);
 enum status training_choose_screen(struct training *t, struct error *err);
 enum status training_announce(struct training *t, struct error *err);
 void training_withdraw(struct training *t);
+
+/* train_trace.c: memory for what each rank records; when the last step is over, all of it to
+   rank 0; rank 0 writes it down. */
+enum status training_trace_begin(struct training *t, struct error *err);
+enum status training_trace_collect(struct training *t, struct error *err);
+enum status training_trace_write(struct training *t, struct error *err);
+void training_trace_end(struct training *t);
 
 /* train_print.c: what rank 0 tells. */
 void training_print_heading(const struct training *t);

@@ -145,6 +145,7 @@ static enum status train(int argc, char *const *argv, bool alone, const char *fo
 		c->micro_batch_size = 0;
 	}
 	c->quiet = true;
+	c->trace = 0;
 	c->dump_check[0] = '\0';
 	snprintf(c->run_dir, sizeof(c->run_dir), "%s", folder);
 	log_set_level(LOG_QUIET);

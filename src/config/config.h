@@ -61,6 +61,7 @@ struct config {
 	int threads, pin;
 	/* output */
 	char run_dir[PATH_MAX], dump_check[PATH_MAX], config_file[PATH_MAX];
+	int trace;	/* steps in timeline.json */
 	int log_format; /* enum config_log_format */
 	int progress;	/* enum config_progress */
 	bool quiet, verbose, breakdown;

@@ -19,6 +19,9 @@
 #include "optim/optim.h"
 #include "schedule/schedule.h"
 
+/* The channels of its messages: activations, their gradients, what DataParallel moves. */
+enum engine_channel { CHANNEL_FORWARD, CHANNEL_BACKWARD, CHANNEL_MASTER };
+
 struct engine_options {
 	struct model_shape shape; /* shape.rows is the size of a micro-batch */
 	int micro_batches;	  /* per step and replica */

@@ -10,8 +10,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { CHANNEL_FORWARD, CHANNEL_BACKWARD };
-
 /* The messages of a (chunk, micro-batch). */
 struct messages {
 	struct comm_request receive_forward, receive_backward, send_forward, send_backward;

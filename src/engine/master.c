@@ -6,8 +6,6 @@
  */
 #include "engine/engine.h"
 
-enum { MASTER_CHANNEL = 2 };
-
 /* Between the master's rows and those of every replica, its own included. */
 static enum status distribute(struct engine *e, struct view all, struct view own, bool collect,
 			      struct error *err)
@@ -19,9 +17,9 @@ static enum status distribute(struct engine *e, struct view all, struct view own
 
 	if (me > 0) {
 		if (collect)
-			comm_isend(e->replicas, 0, MASTER_CHANNEL, own.data, bytes, &r);
+			comm_isend(e->replicas, 0, CHANNEL_MASTER, own.data, bytes, &r);
 		else
-			comm_irecv(e->replicas, 0, MASTER_CHANNEL, own.data, bytes, &r);
+			comm_irecv(e->replicas, 0, CHANNEL_MASTER, own.data, bytes, &r);
 		e->traffic.messages += collect;
 		e->traffic.bytes += collect ? (int64_t)bytes : 0;
 		return comm_wait(&r, err);
@@ -30,9 +28,9 @@ static enum status distribute(struct engine *e, struct view all, struct view own
 		float *theirs = view_from(all, (size_t)i * (size_t)rows).data;
 
 		if (collect)
-			comm_irecv(e->replicas, i, MASTER_CHANNEL, theirs, bytes, &r);
+			comm_irecv(e->replicas, i, CHANNEL_MASTER, theirs, bytes, &r);
 		else
-			comm_isend(e->replicas, i, MASTER_CHANNEL, theirs, bytes, &r);
+			comm_isend(e->replicas, i, CHANNEL_MASTER, theirs, bytes, &r);
 		e->traffic.messages += !collect;
 		e->traffic.bytes += collect ? 0 : (int64_t)bytes;
 		TRY(comm_wait(&r, err));

@@ -43,7 +43,7 @@ void watch_end(struct engine *e, struct watch w, enum record_kind kind, const st
 			      .end = end,
 			      .kind = (int16_t)kind,
 			      .chunk = (int16_t)(a ? a->chunk : 0),
-			      .micro_batch = (int16_t)(a ? a->micro_batch : -1)};
+			      .micro_batch = a ? a->micro_batch : -1};
 
 	if (kind == RECORD_PAUSE) {
 		e->times.pause += end - w.begin;
@@ -74,7 +74,8 @@ void watch_end_step(struct engine *e)
 {
 	struct comm_times t = comm_times_of(e);
 	int64_t end = pace_now(e->pace);
-	struct record what = {.begin = -e->times.step, .end = end, .kind = RECORD_STEP};
+	struct record what = {
+		.begin = -e->times.step, .end = end, .kind = RECORD_STEP, .micro_batch = -1};
 
 	e->times.step += end;
 	e->times.comm += t.busy;

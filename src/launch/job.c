@@ -185,6 +185,7 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	}
 	w.memory = mpi_memory(r.world);
 	w.status = shm_status(w.memory, place.local);
+	r.host = place.host;
 	r.locals = place.locals;
 	r.host_cores = place.cores;
 	r.memory = w.memory;

@@ -41,6 +41,7 @@ struct pulse {
 /* A rank's own view of the run. */
 struct rank {
 	int number, ranks;
+	int host;	     /* the number of the first rank on this machine */
 	int locals;	     /* ranks on this machine */
 	int host_cores;	     /* that they may use together */
 	int cores;	     /* that this one should use: its share */

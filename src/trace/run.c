@@ -24,8 +24,10 @@ enum status run_create(struct run *r, const char *folder, struct error *err)
 	else
 		snprintf(r->folder, sizeof(r->folder), "runs/%s-%d", stamp, (int)getpid());
 	TRY(file_make_folder(r->folder, err));
-	/* A summary of an earlier run must not be taken for this one's. */
+	/* What an earlier run has left must not be taken for this one's. */
 	TRY(file_path(path, r->folder, "summary.json", err));
+	unlink(path);
+	TRY(file_path(path, r->folder, "timeline.json", err));
 	unlink(path);
 	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
 	r->fd = open(r->metrics, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
@@ -129,8 +131,9 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 
 void run_remove(const char *folder)
 {
-	static const char *const names[] = {"config.json",  "command.txt", "metrics.jsonl",
-					    "summary.json", "job.json",	   "final.safetensors"};
+	static const char *const names[] = {"config.json",   "command.txt", "metrics.jsonl",
+					    "summary.json",  "job.json",    "timeline.json",
+					    "final.safetensors"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -38,13 +38,15 @@ void hosts_share_places(MPI_Comm all, MPI_Comm local, int *host_of, int *local_o
 	MPI_Allgather(&rank, 1, MPI_INT, local_of, 1, MPI_INT, all);
 }
 
-/* Which cores the ranks of this machine may use, together and each. */
+/* Who is first on this machine, and which cores its ranks may use, together and each. */
 void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
 {
 	cpu_set_t mine, any, all;
 
 	MPI_Comm_rank(local, &place->local);
 	MPI_Comm_size(local, &place->locals);
+	MPI_Comm_rank(MPI_COMM_WORLD, &place->host);
+	MPI_Bcast(&place->host, 1, MPI_INT, 0, local);
 	CPU_ZERO(&mine);
 	sched_getaffinity(0, sizeof(mine), &mine);
 	MPI_Allreduce(&mine, &any, (int)sizeof(mine), MPI_BYTE, MPI_BOR, local);

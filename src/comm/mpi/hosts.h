@@ -13,7 +13,7 @@ void hosts_split(MPI_Comm all, MPI_Comm *local);
 /* Who is where, as every rank sees it: the first rank on its machine, and its number there. */
 void hosts_share_places(MPI_Comm all, MPI_Comm local, int *host_of, int *local_of);
 
-/* Which cores the ranks of this machine may use, together and each. */
+/* Who is first on this machine, and which cores its ranks may use, together and each. */
 void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place);
 
 /* Memory that the ranks of this machine have at the same address. If that fails it fails for

@@ -23,6 +23,7 @@ bool mpi_has_threads(void);
 
 /* Where a rank of the job is. */
 struct mpi_place {
+	int host;	   /* the number of the first rank of its machine */
 	int local, locals; /* its number among the ranks of its machine, and how many */
 	int cores;	   /* that these may use together */
 	bool cores_shared; /* all of them the same: nobody has bound them */
