@@ -12,6 +12,7 @@ enum status cmd_max_batch(int argc, char *const *argv, struct error *err);
 enum status cmd_bench(int argc, char *const *argv, struct error *err);
 enum status cmd_grid(int argc, char *const *argv, struct error *err);
 enum status cmd_schedule(int argc, char *const *argv, struct error *err);
+enum status cmd_trace(int argc, char *const *argv, struct error *err);
 enum status cmd_study(int argc, char *const *argv, struct error *err);
 enum status cmd_report(int argc, char *const *argv, struct error *err);
 enum status cmd_doctor(int argc, char *const *argv, struct error *err);
@@ -19,7 +20,7 @@ enum status cmd_devices(int argc, char *const *argv, struct error *err);
 
 /* Their options; that of train is config_table. */
 extern const struct option_table verify_table, max_batch_table, grid_table, schedule_table;
-extern const struct option_table top_table, bench_table, studies_table, report_table;
+extern const struct option_table top_table, trace_table, bench_table, studies_table, report_table;
 extern const struct option_table doctor_table, devices_table;
 
 #endif

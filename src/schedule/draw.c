@@ -35,9 +35,9 @@ static double text_scale(const struct timeline *t, int columns)
 /* Put the sign of an operation into cells begin .. end-1 of a row. */
 static void put_span(char *row, int begin, int end, struct action a)
 {
-	static const char fills[2][4] = {
-		{[ACTION_F] = '=', [ACTION_B] = '-', [ACTION_I] = '-', [ACTION_W] = '+'},
-		{[ACTION_F] = '#', [ACTION_B] = '~', [ACTION_I] = '~', [ACTION_W] = '*'},
+	static const char fills[2][ACTION_STEP + 1] = {
+		{"=--+????^o"},
+		{"#~~*????^o"},
 	};
 	char number[16];
 	int width = end - begin, digits;
@@ -45,6 +45,8 @@ static void put_span(char *row, int begin, int end, struct action a)
 	if (width <= 0)
 		return;
 	memset(row + begin, fills[a.chunk % 2][a.kind], (size_t)width);
+	if (a.kind > ACTION_W)
+		return;
 	digits = snprintf(number, sizeof(number), "%d", a.micro_batch);
 	if (digits < width)
 		memcpy(row + begin, number, (size_t)digits);
@@ -52,11 +54,17 @@ static void put_span(char *row, int begin, int end, struct action a)
 		row[begin] = number[digits - 1];
 }
 
-void timeline_draw_text(const struct timeline *t, int columns, struct text *out)
+const char *timeline_row_name(const struct timeline *t, int stage, char buf[ROW_NAME_MAX])
 {
-	double scale = text_scale(t, columns);
-	int width = (int)ceil(t->makespan_ms * scale - 1e-6), at = 0;
-	char *row = malloc((size_t)width + 1);
+	snprintf(buf, ROW_NAME_MAX, "%s %d", t->row ? t->row : "stage",
+		 t->rows ? t->rows[stage] : stage);
+	return buf;
+}
+
+void timeline_draw_text_at(const struct timeline *t, double scale, int width, struct text *out)
+{
+	char *row = malloc((size_t)width + 1), name[ROW_NAME_MAX];
+	int at = 0;
 
 	if (!row) {
 		out->failed = true;
@@ -69,7 +77,14 @@ void timeline_draw_text(const struct timeline *t, int columns, struct text *out)
 			put_span(row, (int)lround(t->spans[at].begin_ms * scale),
 				 imin((int)lround(t->spans[at].end_ms * scale), width),
 				 t->spans[at].action);
-		text_addf(out, "stage %-3d %s\n", stage, row);
+		text_addf(out, "%-9s %s\n", timeline_row_name(t, stage, name), row);
 	}
 	free(row);
+}
+
+void timeline_draw_text(const struct timeline *t, int columns, struct text *out)
+{
+	double scale = text_scale(t, columns);
+
+	timeline_draw_text_at(t, scale, (int)ceil(t->makespan_ms * scale - 1e-6), out);
 }

@@ -8,7 +8,8 @@
 enum {
 	LEFT = 76,
 	RIGHT = 28,
-	TOP = 72, /* with a legend of one line */
+	TOP = 72, /* with a legend of one line, whose base line is here: */
+	LEGEND = 50,
 	ROW = 34,
 	BAR = 26,
 	LEGEND_ROW = 20,
@@ -49,14 +50,15 @@ static double axis_step(double length)
 	return power * steps[i];
 }
 
-static void draw_axis(const struct timeline *t, double top, double scale, struct canvas *canvas)
+static void draw_axis(const struct timeline *t, double top, double length_ms, double scale,
+		      struct canvas *canvas)
 {
 	double bottom = top + ROW * t->stages + 4, step;
 
-	if (!(t->makespan_ms > 0))
+	if (!(length_ms > 0))
 		return;
-	step = axis_step(t->makespan_ms);
-	for (int i = 0; i * step <= t->makespan_ms * (1 + 1e-9); i++) {
+	step = axis_step(length_ms);
+	for (int i = 0; i * step <= length_ms * (1 + 1e-9); i++) {
 		double x = LEFT + i * step * scale;
 
 		canvas_line(canvas, x, top - 4, x, bottom + 4,
@@ -88,18 +90,26 @@ static void legend_entry(struct point *at, double width, const struct paint *pai
 	at->x += length + 18;
 }
 
-/* The base line of the last line of the legend. */
-static double draw_legend(const struct timeline *t, double width, struct canvas *canvas)
+/* Which kinds of operations a timeline has, as bits; and at least so many chunks. */
+static unsigned kinds_of(const struct timeline *t, int *chunks)
+{
+	unsigned seen = 0;
+
+	for (int i = 0; t && i < t->count; i++) {
+		seen |= 1u << t->spans[i].action.kind;
+		*chunks = imax(*chunks, t->spans[i].action.chunk + 1);
+	}
+	return seen;
+}
+
+double timeline_draw_legend(const struct timeline *a, const struct timeline *b, double y,
+			    double width, struct canvas *canvas)
 {
 	const struct paint idle = {.fill = INK_PANEL, .stroke = INK_FRAME};
-	struct point at = {LEFT, 50};
-	unsigned seen = 0;
+	struct point at = {LEFT, y};
 	int chunks = 1;
+	unsigned seen = kinds_of(a, &chunks) | kinds_of(b, &chunks);
 
-	for (int i = 0; i < t->count; i++) {
-		seen |= 1u << t->spans[i].action.kind;
-		chunks = imax(chunks, t->spans[i].action.chunk + 1);
-	}
 	for (size_t k = 0; k < ARRAY_SIZE(looks); k++) {
 		struct paint paint = {.fill = ink_of(INK_FILL, looks[k].hue)};
 
@@ -114,7 +124,21 @@ static double draw_legend(const struct timeline *t, double width, struct canvas 
 	return at.y;
 }
 
-static void draw_span(const struct span *span, double top, double scale, struct canvas *canvas)
+/* "stage 1: backward of micro-batch 3, 4 to 6 ms (2 ms)" */
+static void describe(const struct timeline *t, const struct span *span, const char *label,
+		     char *tip, size_t size)
+{
+	char row[ROW_NAME_MAX];
+	bool counted = span->action.kind < ACTION_REDUCE;
+
+	snprintf(tip, size, "%s: %s%s%s, %.4g to %.4g ms (%.3g ms)",
+		 timeline_row_name(t, span->stage, row), looks[span->action.kind].name,
+		 counted ? " of micro-batch " : "", counted ? label : "", span->begin_ms,
+		 span->end_ms, span->end_ms - span->begin_ms);
+}
+
+static void draw_span(const struct timeline *t, const struct span *span, double top,
+		      double scale, struct canvas *canvas)
 {
 	const struct look *look = &looks[span->action.kind];
 	double x = LEFT + span->begin_ms * scale;
@@ -128,15 +152,13 @@ static void draw_span(const struct span *span, double top, double scale, struct 
 	if (span->action.chunk)
 		length = snprintf(label, sizeof(label), "%d.%d", span->action.micro_batch,
 				  span->action.chunk);
-	snprintf(tip, sizeof(tip), "stage %d: %s of micro-batch %s, %.4g to %.4g ms (%.3g ms)",
-		 span->stage, look->name, label, span->begin_ms, span->end_ms,
-		 span->end_ms - span->begin_ms);
+	describe(t, span, label, tip, sizeof(tip));
 	canvas_rectangle(canvas, x, y, width, BAR, 0,
 			 (struct paint){.fill = ink_of(odd ? INK_TINT : INK_FILL, look->hue),
 					.stroke = INK_PAPER,
 					.width = width < 4 ? 0.2 : 1,
 					.tip = tip});
-	if (width >= length * SMALL_DIGIT + 1)
+	if (width >= length * SMALL_DIGIT + 1 && span->action.kind < ACTION_REDUCE)
 		canvas_text(canvas, x + width / 2, y + BAR / 2.0 + 4,
 			    (struct label){.font.size = width >= length * DIGIT + 3 ? 12 : 9,
 					   .anchor = ANCHOR_MIDDLE,
@@ -144,35 +166,48 @@ static void draw_span(const struct span *span, double top, double scale, struct 
 			    label);
 }
 
+double timeline_rows_height(const struct timeline *t)
+{
+	return ROW * t->stages + 34;
+}
+
+void timeline_draw_rows(const struct timeline *t, double y, double width, double length_ms,
+			struct canvas *canvas)
+{
+	double plot = width - LEFT - RIGHT, scale = length_ms > 0 ? plot / length_ms : 0;
+	char name[ROW_NAME_MAX];
+
+	for (int stage = 0; stage < t->stages; stage++) {
+		canvas_text(canvas, LEFT - 12, y + ROW * stage + ROW / 2.0 + 4,
+			    (struct label){.anchor = ANCHOR_END},
+			    timeline_row_name(t, stage, name));
+		canvas_rectangle(canvas, LEFT, y + ROW * stage + (ROW - BAR) / 2.0,
+				 t->makespan_ms * scale, BAR, 0,
+				 (struct paint){.fill = INK_PANEL});
+	}
+	draw_axis(t, y, length_ms, scale, canvas);
+	for (int i = 0; i < t->count; i++)
+		draw_span(t, &t->spans[i], y, scale, canvas);
+}
+
 static double top_of(const struct timeline *t, double width)
 {
-	return TOP - 50 + draw_legend(t, width, NULL);
+	return TOP - LEGEND + timeline_draw_legend(t, NULL, LEGEND, width, NULL);
 }
 
 double timeline_draw_height(const struct timeline *t, double width)
 {
-	return top_of(t, width) + ROW * t->stages + 34;
+	return top_of(t, width) + timeline_rows_height(t);
 }
 
 void timeline_draw(const struct timeline *t, const char *title, double width,
 		   struct canvas *canvas)
 {
-	double plot = width - LEFT - RIGHT, top = top_of(t, width);
-	double scale = t->makespan_ms > 0 ? plot / t->makespan_ms : 0;
-
 	canvas_text(canvas, LEFT, 24,
 		    (struct label){.font = {.size = 15, .bold = true}, .anchor = ANCHOR_START},
 		    title);
-	draw_legend(t, width, canvas);
-	for (int stage = 0; stage < t->stages; stage++) {
-		canvas_textf(canvas, LEFT - 12, top + ROW * stage + ROW / 2.0 + 4,
-			     (struct label){.anchor = ANCHOR_END}, "stage %d", stage);
-		canvas_rectangle(canvas, LEFT, top + ROW * stage + (ROW - BAR) / 2.0, plot, BAR,
-				 0, (struct paint){.fill = INK_PANEL});
-	}
-	draw_axis(t, top, scale, canvas);
-	for (int i = 0; i < t->count; i++)
-		draw_span(&t->spans[i], top, scale, canvas);
+	timeline_draw_legend(t, NULL, LEGEND, width, canvas);
+	timeline_draw_rows(t, top_of(t, width), width, t->makespan_ms, canvas);
 }
 
 void timeline_draw_svg(const struct timeline *t, const char *title, struct text *out)

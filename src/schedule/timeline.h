@@ -28,7 +28,8 @@ struct costs {
 
 struct span {
 	int stage;
-	struct action action; /* F, B, I or W */
+	struct action
+		action; /* F, B, I or W; what was measured may also have REDUCE and STEP */
 	double begin_ms, end_ms;
 };
 
@@ -42,7 +43,9 @@ struct timeline {
 	struct span *spans;	   /* (count), stage by stage, in order of time */
 	struct stage_time *totals; /* (stages) */
 	double makespan_ms;
-	double bubble; /* idle share of the stage that takes longest */
+	double bubble;	 /* idle share of the stage that takes longest */
+	const char *row; /* what a row is called, such as "rank"; NULL: "stage" */
+	const int *rows; /* (stages) the number of each row; NULL: 0, 1, ... */
 };
 
 /* Predict, for a schedule that has passed the check. Where nothing takes time, the bubble
@@ -58,9 +61,14 @@ double timeline_stage_bubble(const struct timeline *t, int stage);
  * One row per stage, at most columns wide plus the stage's name. An operation is the number
  * of its micro-batch, filled up with = for F, - for B and I, + for W; #, ~ and * in chunks
  * with odd numbers; dots are idle. Where there is room for one sign only, F is the last
- * digit of the number, others the sign.
+ * digit of the number, others the sign. ^ is a sum over replicas, o the optimizer.
  */
 void timeline_draw_text(const struct timeline *t, int columns, struct text *out);
+/* The same with a given scale, in columns per ms, for what is compared with another. */
+void timeline_draw_text_at(const struct timeline *t, double scale, int width, struct text *out);
+/* The name of a row. */
+enum { ROW_NAME_MAX = 32 };
+const char *timeline_row_name(const struct timeline *t, int stage, char buf[ROW_NAME_MAX]);
 
 /* A picture so many units wide, with so much of its own height; TIMELINE_WIDTH shows some
    hundred operations a stage. */
@@ -68,6 +76,14 @@ enum { TIMELINE_WIDTH = 1204, TIMELINE_WIDTH_MIN = 400 };
 double timeline_draw_height(const struct timeline *t, double width);
 void timeline_draw(const struct timeline *t, const char *title, double width,
 		   struct canvas *canvas);
+/* Its parts, for pictures with more than one: the legend of both (b may be NULL) from base
+   line y on, which returns that of its last line, and draws nothing without a canvas; and the
+   rows with their axis below y, on a scale where length_ms take the whole width. */
+double timeline_draw_legend(const struct timeline *a, const struct timeline *b, double y,
+			    double width, struct canvas *canvas);
+double timeline_rows_height(const struct timeline *t);
+void timeline_draw_rows(const struct timeline *t, double y, double width, double length_ms,
+			struct canvas *canvas);
 /* The same as a whole SVG document. */
 void timeline_draw_svg(const struct timeline *t, const char *title, struct text *out);
 

@@ -218,8 +218,8 @@ static void number_channel(const struct trace *t, const struct schedule *s,
 			number(t, s, &ends[i], &at[ends[i].role], &step[ends[i].role]);
 }
 
-static enum status match_messages(struct trace *t, const struct schedule *s,
-				  uint64_t *messages, struct error *err)
+static enum status match_messages(struct trace *t, const struct schedule *s, uint64_t *messages,
+				  struct error *err)
 {
 	int64_t n = 0, total = 0, channel = 0;
 	struct end *ends;

@@ -166,8 +166,8 @@ static void put_flow(struct writer *w, int rank, const struct record *r)
 
 	begin_event(w, "message", "message", sent ? "s" : "f", rank,
 		    trace_track_of((enum record_kind)r->kind));
-	text_addf(&w->text, ", \"ts\": %s, \"id\": %" PRIu64 "%s}",
-		  us_of(r->begin).text, r->sequence, sent ? "" : ", \"bp\": \"e\"");
+	text_addf(&w->text, ", \"ts\": %s, \"id\": %" PRIu64 "%s}", us_of(r->begin).text,
+		  r->sequence, sent ? "" : ", \"bp\": \"e\"");
 }
 
 static void put_record(struct writer *w, int rank, const struct record *r)

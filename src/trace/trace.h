@@ -13,12 +13,12 @@
 #include "schedule/schedule.h"
 
 /* Every rank has these; a track without events is left out of the file. */
-#define TRACE_TRACKS(X)         \
-	X(STEP, "step")         \
-	X(COMPUTE, "compute")   \
-	X(WAITING, "waiting")   \
-	X(SEND, "send")         \
-	X(RECEIVE, "receive")   \
+#define TRACE_TRACKS(X)       \
+	X(STEP, "step")       \
+	X(COMPUTE, "compute") \
+	X(WAITING, "waiting") \
+	X(SEND, "send")       \
+	X(RECEIVE, "receive") \
 	X(COLLECTIVES, "collectives")
 #define X(id, name) TRACK_##id,
 enum trace_track { TRACE_TRACKS(X) TRACK_COUNT };
@@ -50,12 +50,12 @@ struct trace {
 	struct grid grid;
 	enum schedule_kind schedule;
 	int micro_batches, chunks;
-	bool base;	     /* every message is waited for where it stands */
-	bool linked;	     /* virtual links: what a message takes is known */
+	bool base;   /* every message is waited for where it stands */
+	bool linked; /* virtual links: what a message takes is known */
 	double latency_ns, ns_per_byte;
 	char device[128];
 	int first_step, last_step;
-	struct trace_rank *ranks; /* (grid_size) */
+	struct trace_rank *ranks;   /* (grid_size) */
 	struct trace_clock *clocks; /* (n_clocks), of the machines but rank 0's */
 	int n_clocks;
 };

@@ -4,7 +4,7 @@
 
 "$KOLM" man | sed 's/\\-/-/g' >man.txt
 "$KOLM" completion >kolm.bash
-for command in train top verify max-batch bench grid schedule study report doctor devices; do
+for command in train top verify max-batch bench grid schedule trace study report doctor devices; do
 	"$KOLM" $command --help >help.txt || fail "$command --help"
 	names=$(grep -o '^  --[a-z0-9-]*' help.txt) || fail "$command has no options"
 	for name in $names; do
