@@ -32,7 +32,7 @@ static const struct look looks[] = {
 	[ACTION_RECV_F] = {"receiving activations", HUE_VIOLET},
 	[ACTION_SEND_B] = {"sending gradients", HUE_PINK},
 	[ACTION_RECV_B] = {"receiving gradients", HUE_PINK},
-	[ACTION_REDUCE] = {"sum over the replicas", HUE_VERMILLION},
+	[ACTION_REDUCE] = {"exposed collectives", HUE_VERMILLION},
 	[ACTION_STEP] = {"optimizer", HUE_YELLOW},
 };
 

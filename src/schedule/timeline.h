@@ -61,7 +61,8 @@ double timeline_stage_bubble(const struct timeline *t, int stage);
  * One row per stage, at most columns wide plus the stage's name. An operation is the number
  * of its micro-batch, filled up with = for F, - for B and I, + for W; #, ~ and * in chunks
  * with odd numbers; dots are idle. Where there is room for one sign only, F is the last
- * digit of the number, others the sign. ^ is a sum over replicas, o the optimizer.
+ * digit of the number, others the sign. ^ is a collective that nothing
+ * hides, o the optimizer.
  */
 void timeline_draw_text(const struct timeline *t, int columns, struct text *out);
 /* The same with a given scale, in columns per ms, for what is compared with another. */

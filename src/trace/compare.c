@@ -84,7 +84,7 @@ enum status compare_step(struct comparison *c, const struct trace *t, int step, 
 	int rows = all_ranks ? grid_size(&t->grid) : t->grid.pp;
 	enum status st;
 
-	*c = (struct comparison){.step = step};
+	*c = (struct comparison){.step = step, .part = rows < grid_size(&t->grid)};
 	TRY(check_step(t, step, err));
 	TRY(choose_rows(c, t, all_ranks, rows, err));
 	TRY(measured_step(t, step, c->rows, rows, &c->measured, err));

@@ -21,7 +21,8 @@ struct time_account {
 
 struct comparison {
 	int step;
-	int *rows; /* the rank or stage of each row of measured */
+	bool part;			     /* not all ranks are shown */
+	int *rows;			     /* the rank or stage of each row of measured */
 	struct timeline measured, predicted; /* predicted: a row per stage */
 	struct time_account took, expected;  /* mean over the ranks, over the stages */
 	/* Who computes longest in this step, how much longer than the mean; a stage if there
@@ -53,8 +54,9 @@ struct mean_cost {
 struct profile {
 	const struct trace *trace;
 	struct mean_cost *operations; /* (pp, chunks, 4): F, B, I, W */
-	/* Per stage and step: the optimizer; sums that nothing hid; pauses between operations. */
-	struct mean_cost *ends;	      /* (pp); its parts say what it was */
+	/* Per stage and step: the optimizer; sums that nothing hid; pauses between operations.
+	 */
+	struct mean_cost *ends; /* (pp); its parts say what it was */
 	struct mean_cost message;
 };
 

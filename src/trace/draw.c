@@ -62,7 +62,7 @@ static void explain_difference(const struct comparison *c, struct text *out)
 
 		if (parts[i].always || fabs(by) > took * 1e-4)
 			text_addf(out, "%s %s %+.*f", i ? "," : "", parts[i].name, digits,
- plain(by, digits));
+				  plain(by, digits));
 	}
 }
 
@@ -99,17 +99,20 @@ static void draw_table(const struct comparison *c, struct text *out)
 
 		if (parts[i].always || a > 0 || b > 0)
 			text_addf(out, "%-19s %10.*f %10.*f %+10.*f\n", parts[i].name, digits,
-				  plain(a, digits), digits, b, digits, plain(a - b, digits));
+				  plain(a, digits), digits, plain(b, digits), digits,
+				  plain(a - b, digits));
 	}
 	text_addf(out, "%-19s %10.*f %10.*f %+10.*f\n", "the step", digits, c->took.total,
-		  digits, c->expected.total, digits, plain(c->took.total - c->expected.total, digits));
+		  digits, c->expected.total, digits,
+		  plain(c->took.total - c->expected.total, digits));
 }
 
 void comparison_draw_text(const struct comparison *c, int columns, struct text *out)
 {
 	double length = length_of(c), scale = length > 0 ? columns / length : 0;
 
-	text_addf(out, "measured, step %d\n", c->step);
+	text_addf(out, "measured, step %d%s\n", c->step,
+		  c->part ? ", the first rank of each stage" : "");
 	timeline_draw_text_at(&c->measured, scale,
 			      imin(columns, (int)ceil(c->measured.makespan_ms * scale)), out);
 	text_add(out, "predicted from the means of this run\n");
@@ -140,8 +143,8 @@ static void draw_sentence(struct canvas *canvas, double y, const char *text)
 
 static void name_run(const struct trace *t, int step, char *buf, size_t size)
 {
-	snprintf(buf, size, "Step %d of dp %d x pp %d x mp %d, %s%s, %d micro-batch%s; %s", step,
-		 t->grid.dp, t->grid.pp, t->grid.mp, schedule_name(t->schedule),
+	snprintf(buf, size, "Step %d of dp %d x pp %d x mp %d, %s%s, %d micro-batch%s; %s",
+		 step, t->grid.dp, t->grid.pp, t->grid.mp, schedule_name(t->schedule),
 		 t->base ? " (base engine)" : "", t->micro_batches,
 		 t->micro_batches == 1 ? "" : "es", t->device);
 }
@@ -152,6 +155,7 @@ void comparison_draw_svg(const struct comparison *c, const struct trace *t, stru
 	double legend = timeline_draw_legend(&c->measured, &c->predicted, LEGEND_Y,
 					     TIMELINE_WIDTH, NULL);
 	char title[256], heading[SENTENCE_MAX];
+	int digits = digits_for(c->took.total);
 	struct canvas_svg svg;
 	struct text sentence;
 
@@ -159,18 +163,20 @@ void comparison_draw_svg(const struct comparison *c, const struct trace *t, stru
 	top = legend + 10;
 	canvas_svg_begin(&svg, out, TIMELINE_WIDTH,
 			 top + 2 * (HEADING + GAP) + timeline_rows_height(&c->measured) +
-				 timeline_rows_height(&c->predicted) + 2 * LINE + GAP);
+				 timeline_rows_height(&c->predicted) +
+				 (c->slowest < 0 ? 1 : 2) * LINE + GAP);
 	name_run(t, c->step, title, sizeof(title));
 	canvas_text(&svg.canvas, LEFT, TITLE_Y,
 		    (struct label){.font = {.size = 15, .bold = true}, .anchor = ANCHOR_START},
 		    title);
 	timeline_draw_legend(&c->measured, &c->predicted, LEGEND_Y, TIMELINE_WIDTH,
 			     &svg.canvas);
-	snprintf(heading, sizeof(heading), "measured: %.4g ms, bubble %.1f %%", c->took.total,
+	snprintf(heading, sizeof(heading), "measured%s: %.*f ms, bubble %.1f %%",
+		 c->part ? ", the first rank of each stage" : "", digits, c->took.total,
 		 c->measured.bubble * 100);
 	y = draw_one(&c->measured, heading, top, length, &svg.canvas);
 	snprintf(heading, sizeof(heading),
-		 "predicted from the means of this run: %.4g ms, bubble %.1f %%",
+		 "predicted from the means of this run: %.*f ms, bubble %.1f %%", digits,
 		 c->expected.total, c->predicted.bubble * 100);
 	y = draw_one(&c->predicted, heading, y, length, &svg.canvas);
 	explain_difference(c, &sentence);

@@ -40,6 +40,8 @@ static void fill_parts(const struct profile *p, struct part_cost *parts)
 /* When forwards and backwards end: what the next virtual stage waits for. */
 struct ends {
 	const struct schedule *schedule;
+	double message; /* what one takes */
+	bool stop_and_wait;
 	double *at; /* (2, chunks * stages, micro_batches) */
 };
 
@@ -69,6 +71,15 @@ static double input_ready(const struct ends *e, const struct span *x)
 	return *end_at(e, forward, from, x->action.micro_batch);
 }
 
+/* Does the output of a span go to another stage? */
+static bool is_sent(const struct ends *e, const struct span *x)
+{
+	int to = virtual_stage_of(e, x) + (x->action.kind == ACTION_F ? 1 : -1);
+
+	return x->action.kind != ACTION_W && to >= 0 &&
+	       to < e->schedule->stages * e->schedule->chunks;
+}
+
 static void add_operation(const struct mean_cost *c, struct time_account *out)
 {
 	out->compute += c->parts.compute;
@@ -78,32 +89,39 @@ static void add_operation(const struct mean_cost *c, struct time_account *out)
 }
 
 /* The gaps before operations: until the input is ready a stage waits, then it is the
-   message's time. */
+   message's time. So is what it waits for its own messages: for each, or for the last one
+   before the step ends. */
 static void account_stage(const struct profile *p, const struct timeline *t,
 			  const struct ends *ends, int *at, struct time_account *out)
 {
 	int stage = t->spans[*at].stage;
-	double before = 0;
+	double before = 0, sent = 0;
 
 	for (; *at < t->count && t->spans[*at].stage == stage; ++*at) {
 		const struct span *x = &t->spans[*at];
 		double gap = x->begin_ms - before;
-		double waiting = fmin(fmax(input_ready(ends, x) - before, 0), gap);
+		double own = ends->stop_and_wait ? fmin(fmax(sent - before, 0), gap) : 0;
+		double waiting = fmin(fmax(input_ready(ends, x) - before - own, 0), gap - own);
 
 		out->waiting += waiting;
 		out->messages += gap - waiting;
 		add_operation(profile_operation(p, stage, x->action.chunk, x->action.kind),
 			      out);
 		before = x->end_ms;
+		if (is_sent(ends, x))
+			sent = x->end_ms + ends->message;
 	}
+	out->messages += fmax(sent - before, 0);
 	add_operation(&p->ends[stage], out);
 }
 
 static enum status account_all(const struct profile *p, const struct schedule *s,
-			       const struct timeline *t, struct time_account *out,
-			       struct error *err)
+			       const struct costs *c, const struct timeline *t,
+			       struct time_account *out, struct error *err)
 {
-	struct ends ends = {.schedule = s};
+	struct ends ends = {.schedule = s,
+			    .message = c->transfer + c->latency,
+			    .stop_and_wait = c->stop_and_wait};
 	size_t n = 2 * (size_t)s->stages * (size_t)s->chunks * (size_t)s->micro_batches;
 
 	*out = (struct time_account){0};
@@ -143,8 +161,8 @@ static enum status add_ends(const struct profile *p, struct timeline *t, struct 
 			spans[n++] = t->spans[at++];
 		if (parts->messages > 0)
 			spans[n++] = (struct span){stage, {ACTION_REDUCE, 0, 0}, sums, update};
-		spans[n++] = (struct span){
-			stage, {ACTION_STEP, 0, 0}, update + parts->pause, end};
+		spans[n++] =
+			(struct span){stage, {ACTION_STEP, 0, 0}, update + parts->pause, end};
 		t->makespan_ms = fmax(t->makespan_ms, end);
 	}
 	free(t->spans);
@@ -185,7 +203,7 @@ enum status predict_step(const struct profile *p, struct timeline *out,
 	TRY(schedule_init(&schedule, t->schedule, t->grid.pp, t->micro_batches, t->chunks,
 			  err));
 	TRY(timeline_simulate(out, &schedule, &costs, err));
-	TRY(account_all(p, &schedule, out, account, err));
+	TRY(account_all(p, &schedule, &costs, out, account, err));
 	TRY(add_ends(p, out, err));
 	finish(out, account);
 out:

@@ -183,9 +183,13 @@ enum status profile_init(struct profile *p, const struct trace *t, struct error 
 			    t->grid.pp);
 	}
 	for (int rank = 0; rank < grid_size(&t->grid); rank++)
-		for (int64_t i = 0; i < t->ranks[rank].count; i++)
-			if (t->ranks[rank].records[i].kind == RECORD_STEP)
-				add_step(p, rank, t->ranks[rank].records[i].step);
+		for (int64_t i = 0; i < t->ranks[rank].count; i++) {
+			const struct record *r = &t->ranks[rank].records[i];
+
+			/* Everything is cold in the first step of a run. */
+			if (r->kind == RECORD_STEP && (r->step > 0 || t->last_step == 0))
+				add_step(p, rank, r->step);
+		}
 	for (size_t i = 0; i < n; i++)
 		divide(&p->operations[i]);
 	for (int i = 0; i < t->grid.pp; i++)
