@@ -43,6 +43,8 @@ void comm_record_end(const struct comm *world, const struct comm_request *r)
 	what.end = r->carried ? r->carried : pace_now(world->pace);
 	if (r->ready > what.begin && r->ready < what.end)
 		what.begin = r->ready;
+	if (what.end < what.begin) /* links had carried it before anybody wanted it */
+		what.end = what.begin;
 	records_add(world->records, &what);
 }
 

@@ -43,7 +43,7 @@ static void keep_steps(struct trace *t, struct trace_rank *r, int64_t (*bounds)[
 		if (x->step < t->first_step || x->step > t->last_step)
 			continue;
 		bound = bounds[x->step - t->first_step];
-		if (x->begin < bound[0] || x->end > bound[1] || x->end < x->begin ||
+		if (x->begin < bound[0] || x->end > bound[1] ||
 		    (track_of(x) == TRACK_WAITING && x->end == x->begin))
 			continue;
 		r->records[kept++] = *x;

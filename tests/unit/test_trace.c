@@ -1,0 +1,632 @@
+/* test_trace.c - timeline.json of real runs against the format and the schedule; what is
+   made of records that are not so simple; and garbage. */
+#include "timeline_format.h"
+
+#include "base/file.h"
+#include "cmd/cmd.h"
+#include "engine/engine.h"
+#include "trace/compare.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static struct error err;
+static char folder[256];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	test_folder(folder, sizeof(folder));
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	test_folder_remove(folder);
+	return 0;
+}
+
+/* ---- runs ---- */
+
+struct run_case {
+	const char *name, *options;
+	struct grid grid;
+	enum schedule_kind schedule;
+	int micro_batches, chunks;
+	int first_step, last_step;
+};
+
+#define VIRTUAL \
+	"--device virtual:gflops=100,link=1GB/s,latency=50us --dim 512 --depth 16 --batch 64 "
+
+static const struct run_case cases[] = {
+	{"alone",
+	 "--dim 64 --depth 3 --batch 32 --steps 3 --warmup 0",
+	 {1, 1, 1},
+	 SCHEDULE_1F1B,
+	 1,
+	 1,
+	 0,
+	 2},
+	{"2x2x2",
+	 "--dim 64 --depth 4 --batch 32 --dp 2 --pp 2 --mp 2 --micro-batches 4 --steps 12",
+	 {2, 2, 2},
+	 SCHEDULE_1F1B,
+	 4,
+	 1,
+	 4,
+	 11},
+	{"fp16 zero",
+	 "--amp --zero 1 --dim 64 --depth 3 --batch 32 --dp 2 --micro-batches 2 --steps 4 "
+	 "--warmup 0 --trace 3",
+	 {2, 1, 1},
+	 SCHEDULE_1F1B,
+	 2,
+	 1,
+	 1,
+	 3},
+	{"clipped adamw",
+	 "--optimizer adamw --clip-grad 1 --dim 64 --depth 4 --batch 32 --pp 2 --dp 2 "
+	 "--micro-batches 2 --steps 4 --warmup 0",
+	 {2, 2, 1},
+	 SCHEDULE_1F1B,
+	 2,
+	 1,
+	 0,
+	 3},
+	{"master",
+	 "--grad-sync master --dim 64 --depth 3 --batch 36 --dp 3 --micro-batches 2 --steps 4 "
+	 "--warmup 0",
+	 {3, 1, 1},
+	 SCHEDULE_1F1B,
+	 2,
+	 1,
+	 0,
+	 3},
+	{"base",
+	 "--engine base --dim 64 --depth 4 --batch 32 --pp 2 --dp 2 --micro-batches 2 --steps 4 "
+	 "--warmup 0",
+	 {2, 2, 1},
+	 SCHEDULE_NAIVE,
+	 2,
+	 1,
+	 0,
+	 3},
+	{"pauses",
+	 "--inject at=forward,sleep=1ms --dim 64 --depth 4 --batch 32 --pp 2 --micro-batches 2 "
+	 "--steps 3 --warmup 0",
+	 {1, 2, 1},
+	 SCHEDULE_1F1B,
+	 2,
+	 1,
+	 0,
+	 2},
+	{"csv",
+	 "--data csv:DATA --dim 16 --depth 4 --batch 32 --pp 2 --micro-batches 2 --steps 3 "
+	 "--warmup 0",
+	 {1, 2, 1},
+	 SCHEDULE_1F1B,
+	 2,
+	 1,
+	 0,
+	 2},
+	{"naive",
+	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule naive",
+	 {1, 4, 1},
+	 SCHEDULE_NAIVE,
+	 8,
+	 1,
+	 0,
+	 2},
+	{"gpipe",
+	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
+	 {1, 4, 1},
+	 SCHEDULE_GPIPE,
+	 8,
+	 1,
+	 0,
+	 2},
+	{"1f1b",
+	 VIRTUAL "--pp 4 --dp 2 --micro-batches 8 --steps 3 --warmup 0",
+	 {2, 4, 1},
+	 SCHEDULE_1F1B,
+	 8,
+	 1,
+	 0,
+	 2},
+	{"interleaved",
+	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule interleaved",
+	 {1, 4, 1},
+	 SCHEDULE_INTERLEAVED,
+	 8,
+	 2,
+	 0,
+	 2},
+	{"two stages",
+	 VIRTUAL "--pp 2 --micro-batches 4 --steps 3 --warmup 0 --schedule interleaved "
+		 "--chunks 3",
+	 {1, 2, 1},
+	 SCHEDULE_INTERLEAVED,
+	 4,
+	 3,
+	 0,
+	 2},
+	{"zb-h1",
+	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule zb-h1",
+	 {1, 4, 1},
+	 SCHEDULE_ZB_H1,
+	 8,
+	 1,
+	 0,
+	 2},
+	{"slow link",
+	 "--device virtual:gflops=100,link=20MB/s,latency=1ms --dim 512 --depth 16 "
+	 "--batch 64 --pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
+	 {1, 4, 1},
+	 SCHEDULE_GPIPE,
+	 8,
+	 1,
+	 0,
+	 2},
+	{"base, virtual",
+	 VIRTUAL "--engine base --pp 4 --micro-batches 8 --steps 3 --warmup 0",
+	 {1, 4, 1},
+	 SCHEDULE_NAIVE,
+	 8,
+	 1,
+	 0,
+	 2},
+};
+
+static enum status train(const char *text, const char *run)
+{
+	char copy[2048], *argv[64];
+	int argc = 0;
+
+	snprintf(copy, sizeof(copy), "%s --quiet --run-dir %s", text, run);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	return cmd_train(argc, argv, &err);
+}
+
+static void write_csv(char *path, size_t size)
+{
+	FILE *f;
+
+	snprintf(path, size, "%s/data.csv", folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	for (int i = 0; i < 60; i++)
+		fprintf(f, "%d,%d,%d\n", i, i * i % 7, i % 3);
+	fclose(f);
+}
+
+/* Train a case; returns the folder of its run. */
+static const char *run_case(const struct run_case *c)
+{
+	static char run[512];
+	char options[1024], csv[512];
+	const char *data = strstr(c->options, "DATA");
+
+	snprintf(options, sizeof(options), "%s", c->options);
+	if (data) {
+		write_csv(csv, sizeof(csv));
+		snprintf(options, sizeof(options), "%.*s%s%s", (int)(data - c->options),
+			 c->options, csv, data + 4);
+	}
+	snprintf(run, sizeof(run), "%s/run", folder);
+	if (train(options, run) != OK)
+		fail_msg("%s: %s", c->name, err.msg);
+	return run;
+}
+
+/* How often a rank has something of a category in a step; of a micro-batch and chunk unless
+   these are -1, and under a name that begins so. */
+static int count(const struct slices *s, int rank, int step, const char *category,
+		 const char *name, int micro_batch, int chunk)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->count; i++) {
+		const json_t *e = s->all[i].event, *args = json_object_get(e, "args");
+
+		n += s->all[i].pid == rank && s->all[i].step == step &&
+		     !strcmp(format_text(e, "cat"), category) &&
+		     !strncmp(format_text(e, "name"), name, strlen(name)) &&
+		     (micro_batch < 0 ||
+		      (json_integer_value(json_object_get(args, "micro_batch")) ==
+			       micro_batch &&
+		       json_integer_value(json_object_get(args, "chunk")) == chunk));
+	}
+	return n;
+}
+
+/* Every action of the schedule is there once: operations and both ends of messages. */
+static void check_actions(const struct run_case *c, const struct format *f,
+			  const struct slices *s)
+{
+	static const struct {
+		const char *category, *name;
+	} of[] = {[ACTION_F] = {"forward", "forward"},
+		  [ACTION_B] = {"backward", "backward"},
+		  [ACTION_I] = {"input", "input"},
+		  [ACTION_W] = {"weight", "weight"},
+		  [ACTION_SEND_F] = {"send", "activations"},
+		  [ACTION_RECV_F] = {"receive", "activations"},
+		  [ACTION_SEND_B] = {"send", "gradients"},
+		  [ACTION_RECV_B] = {"receive", "gradients"}};
+	struct schedule schedule;
+
+	assert_int_equal(schedule_init(&schedule, c->schedule, c->grid.pp, c->micro_batches,
+				       c->chunks, &err),
+			 OK);
+	for (int rank = 0; rank < grid_size(&c->grid); rank++)
+		for (int step = f->first_step; step <= f->last_step; step++) {
+			const struct order *o =
+				&schedule.orders[grid_coords(&c->grid, rank).pp];
+
+			for (int i = 0; i < o->count; i++) {
+				struct action a = o->actions[i];
+				char text[ACTION_TEXT_MAX];
+
+				if (a.kind <= ACTION_RECV_B)
+					expect(f,
+					       count(s, rank, step, of[a.kind].category,
+						     of[a.kind].name, a.micro_batch,
+						     a.chunk) == 1,
+					       "%s: rank %d, step %d: not one %s", c->name,
+					       rank, step, action_format(a, text));
+			}
+			assert_int_equal(count(s, rank, step, "optimizer", "", -1, 0), 1);
+		}
+	schedule_release(&schedule);
+}
+
+static int messages_of(const struct run_case *c)
+{
+	struct schedule s;
+	int n = 0;
+
+	assert_int_equal(
+		schedule_init(&s, c->schedule, c->grid.pp, c->micro_batches, c->chunks, &err),
+		OK);
+	for (int i = 0; i < c->grid.pp; i++)
+		n += schedule_messages(&s.orders[i]) * c->grid.dp * c->grid.mp;
+	schedule_release(&s);
+	/* DataParallel: inputs, outputs and their gradients of every micro-batch. */
+	if (!strcmp(c->name, "master"))
+		n = 3 * (c->grid.dp - 1) * c->micro_batches;
+	return n * (c->last_step - c->first_step + 1);
+}
+
+static void check_timeline(const struct run_case *c, const char *run)
+{
+	char path[600];
+	struct format f;
+	struct slices s;
+
+	snprintf(path, sizeof(path), "%s/timeline.json", run);
+	s = format_open(&f, path);
+	assert_memory_equal(&f.grid, &c->grid, sizeof(f.grid));
+	assert_int_equal(f.first_step, c->first_step);
+	assert_int_equal(f.last_step, c->last_step);
+	if (f.flows != messages_of(c))
+		fail_msg("%s: %d messages, not %d", c->name, f.flows, messages_of(c));
+	check_actions(c, &f, &s);
+	format_close(&f, &s);
+}
+
+/* What is read again adds up, and a virtual machine does what the simulator says. */
+static void check_comparison(const struct run_case *c, const char *run)
+{
+	struct trace t;
+	struct comparison made;
+	double sum;
+
+	assert_int_equal(trace_load(&t, run, &err), OK);
+	for (int step = t.first_step; step <= t.last_step; step++) {
+		if (compare_step(&made, &t, step, step % 2, &err) != OK)
+			fail_msg("%s: %s", c->name, err.msg);
+		sum = made.took.compute + made.took.messages + made.took.waiting +
+		      made.took.pause + made.took.other;
+		assert_true(fabs(sum - made.took.total) < 1e-9);
+		sum = made.expected.compute + made.expected.messages + made.expected.waiting +
+		      made.expected.pause + made.expected.other;
+		assert_true(fabs(sum - made.expected.total) < 1e-9);
+		assert_true(fabs(made.took.other) < 0.5 * made.took.total);
+		if (t.linked && c->grid.dp == 1 && step > 0 &&
+		    fabs(made.took.total / made.expected.total - 1) > 0.01)
+			fail_msg("%s: step %d took %g ms, expected were %g", c->name, step,
+				 made.took.total, made.expected.total);
+		comparison_release(&made);
+	}
+	trace_release(&t);
+}
+
+static void timelines_follow_the_format_and_the_schedule(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *run = run_case(&cases[i]);
+
+		printf("%s\n", cases[i].name);
+		check_timeline(&cases[i], run);
+		check_comparison(&cases[i], run);
+	}
+}
+
+static void without_tracing_there_is_no_timeline(void **state)
+{
+	char run[512], path[600];
+	(void)state;
+
+	snprintf(run, sizeof(run), "%s/run", folder);
+	snprintf(path, sizeof(path), "%s/timeline.json", run);
+	assert_int_equal(train("--dim 16 --depth 2 --batch 8 --steps 2 --warmup 0", run), OK);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(
+		train("--dim 16 --depth 2 --batch 8 --steps 2 --warmup 0 --trace off", run),
+		OK);
+	assert_int_not_equal(access(path, F_OK), 0); /* nor that of the run before */
+	assert_int_equal(trace_load(&(struct trace){0}, run, &err), ERR_USAGE);
+}
+
+/* Ctrl-C after some steps: the last ones are there. */
+static void an_interrupted_run_leaves_its_timeline(void **state)
+{
+	char run[512], path[600];
+	struct format f;
+	struct slices s;
+	int status;
+	pid_t child;
+	(void)state;
+
+	snprintf(run, sizeof(run), "%s/interrupted", folder);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		enum status st =
+			train("--dim 64 --depth 4 --batch 32 --dp 2 --pp 2 --micro-batches 2 "
+			      "--steps 1000000",
+			      run);
+		_exit(error_exit_code(st));
+	}
+	snprintf(path, sizeof(path), "%s/metrics.jsonl", run);
+	for (int i = 0; i < 200; i++) {
+		FILE *file = fopen(path, "r");
+		char line[4096];
+		int lines = 0;
+
+		while (file && fgets(line, sizeof(line), file))
+			lines++;
+		if (file)
+			fclose(file);
+		if (lines > 12)
+			break;
+		usleep(50000);
+	}
+	assert_int_equal(kill(child, SIGINT), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 130);
+	snprintf(path, sizeof(path), "%s/timeline.json", run);
+	s = format_open(&f, path);
+	assert_int_equal(f.last_step - f.first_step + 1, 8);
+	assert_int_equal(f.flows, 8 * 2 * 2 * 2);
+	format_close(&f, &s);
+}
+
+/* ---- records that are not so simple ---- */
+
+static struct schedule two_stages;
+
+static struct record record(int kind, int64_t begin, int64_t end)
+{
+	return (struct record){
+		.begin = begin, .end = end, .kind = (int16_t)kind, .micro_batch = -1};
+}
+
+static struct record message(int kind, int64_t begin, int64_t end, int peer, uint64_t sequence)
+{
+	struct record r = record(kind, begin, end);
+
+	r.peer = (int16_t)peer;
+	r.sequence = sequence;
+	return r;
+}
+
+static void fill(struct trace *t, int rank, const struct record *records, int n)
+{
+	t->ranks[rank].records = malloc((size_t)n * sizeof(*records));
+	memcpy(t->ranks[rank].records, records, (size_t)n * sizeof(*records));
+	t->ranks[rank].count = n;
+}
+
+static const struct record *find(const struct trace *t, int rank, int kind, int number)
+{
+	for (int64_t i = 0; i < t->ranks[rank].count; i++)
+		if (t->ranks[rank].records[i].kind == kind && number-- == 0)
+			return &t->ranks[rank].records[i];
+	fail_msg("rank %d has no such record", rank);
+	return NULL;
+}
+
+static struct trace two_ranks(void)
+{
+	struct trace t = {
+		.grid = {1, 2, 1}, .schedule = SCHEDULE_GPIPE, .micro_batches = 2, .chunks = 1};
+
+	assert_int_equal(trace_init(&t, &err), OK);
+	assert_int_equal(schedule_init(&two_stages, SCHEDULE_GPIPE, 2, 2, 1, &err), OK);
+	return t;
+}
+
+/* Two sends are under way at once, and the receiver has posted early without knowing when
+   its partner came, as over MPI. */
+static void transfers_follow_each_other_and_ends_fit(void **state)
+{
+	struct record sender[] = {
+		record(RECORD_STEP, 1000, 2000), message(RECORD_SEND, 1100, 1400, 1, 7),
+		message(RECORD_SEND, 1150, 1390, 1, 8),
+		message(RECORD_SEND, 900, 950, 1, 6), /* before the step */
+	};
+	struct record receiver[] = {
+		record(RECORD_STEP, 1000, 2000),
+		message(RECORD_RECEIVE, 1001, 1300, 0, 7),
+		message(RECORD_RECEIVE, 1001, 1350, 0, 8),
+		message(RECORD_WAIT, 1001, 1300, 0, 7),
+		record(RECORD_PAUSE, 1500, 1500), /* no time */
+	};
+	struct trace t = two_ranks();
+	(void)state;
+
+	receiver[3].of = RECORD_RECEIVE;
+	fill(&t, 0, sender, ARRAY_SIZE(sender));
+	fill(&t, 1, receiver, ARRAY_SIZE(receiver));
+	assert_int_equal(trace_arrange(&t, 8, &two_stages, &err), OK);
+	assert_int_equal(t.ranks[0].count, 3);
+	assert_int_equal(t.ranks[1].count, 4);
+	/* What has arrived is no longer sent; the second one follows the first. */
+	assert_int_equal(find(&t, 0, RECORD_SEND, 0)->begin, 100);
+	assert_int_equal(find(&t, 0, RECORD_SEND, 0)->end, 300);
+	assert_int_equal(find(&t, 0, RECORD_SEND, 1)->begin, 300);
+	assert_int_equal(find(&t, 0, RECORD_SEND, 1)->end, 350);
+	assert_int_equal(find(&t, 1, RECORD_RECEIVE, 0)->begin, 100);
+	assert_int_equal(find(&t, 1, RECORD_RECEIVE, 1)->begin, 300);
+	assert_int_equal(find(&t, 1, RECORD_WAIT, 0)->ready, 100);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(find(&t, 0, RECORD_SEND, i)->micro_batch, i);
+		assert_int_equal(find(&t, 1, RECORD_RECEIVE, i)->micro_batch, i);
+		assert_int_equal(find(&t, 0, RECORD_SEND, i)->sequence,
+				 find(&t, 1, RECORD_RECEIVE, i)->sequence);
+	}
+	trace_release(&t);
+	schedule_release(&two_stages);
+}
+
+/* The ring of one rank has lost a part of step 3: it begins with step 4. */
+static void only_whole_steps_are_kept(void **state)
+{
+	struct trace t = two_ranks();
+	struct record all[2][8];
+	(void)state;
+
+	for (int rank = 0; rank < 2; rank++)
+		for (int i = 0; i < 8; i++) {
+			all[rank][i] = record(RECORD_STEP, 1000 * i, 1000 * i + 900);
+			all[rank][i].step = i + rank * 3;
+		}
+	fill(&t, 0, all[0], 8); /* steps 0 to 7 */
+	fill(&t, 1, all[1], 8); /* steps 3 to 10 */
+	t.ranks[1].overwritten = true;
+	assert_int_equal(trace_arrange(&t, 100, &two_stages, &err), OK);
+	assert_int_equal(t.first_step, 4);
+	assert_int_equal(t.last_step, 7);
+	assert_int_equal(t.ranks[0].count, 4);
+	assert_int_equal(t.ranks[1].count, 4);
+	trace_release(&t);
+	schedule_release(&two_stages);
+}
+
+static void a_ring_keeps_the_newest(void **state)
+{
+	struct records r;
+	(void)state;
+
+	assert_int_equal(records_init(&r, 4, &err), OK);
+	for (int i = 0; i < 7; i++) {
+		struct record what = record(RECORD_FORWARD, i, i + 1);
+
+		r.step = i;
+		records_add(&r, &what);
+	}
+	assert_int_equal(records_kept(&r), 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(records_at(&r, i)->begin, i + 3);
+		assert_int_equal(records_at(&r, i)->step, i + 3);
+	}
+	records_release(&r);
+	assert_int_equal(records_init(&r, 0, &err), OK);
+	records_add(&r, &(struct record){0});
+	assert_int_equal(records_kept(&r), 0);
+}
+
+/* ---- garbage ---- */
+
+static void parse(const char *bytes, size_t size)
+{
+	struct trace t;
+	struct comparison c;
+
+	err = (struct error){0};
+	if (trace_parse(&t, bytes, size, "garbage", &err) != OK) {
+		assert_true(*err.msg);
+		return;
+	}
+	if (compare_step(&c, &t, t.last_step, true, &err) == OK) {
+		struct text out;
+
+		text_init(&out);
+		comparison_draw_text(&c, 50, &out);
+		comparison_draw_svg(&c, &t, &out);
+		text_release(&out);
+		comparison_release(&c);
+	}
+	trace_release(&t);
+}
+
+static void garbage_is_an_error(void **state)
+{
+	struct random random = random_start("garbage");
+	char path[600], *bytes, *copy;
+	size_t size;
+	(void)state;
+
+	snprintf(path, sizeof(path), "%s/timeline.json", run_case(&cases[6]));
+	assert_int_equal(file_read(path, 1 << 24, &bytes, &size, &err), OK);
+	copy = malloc(size);
+	for (int i = 0; i < 300; i++) {
+		memcpy(copy, bytes, size);
+		for (int k = random_int(&random, 1, 4); k > 0; k--)
+			copy[random_int(&random, 0, (int)size - 1)] =
+				"0123456789-{}[],:\"e."[random_int(&random, 0, 19)];
+		parse(copy, i % 3 ? size : (size_t)random_int(&random, 0, (int)size));
+	}
+	free(copy);
+	free(bytes);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"[]",
+		"{}",
+		"{\"otherData\": {\"schema\": \"other\"}}",
+		"{\"otherData\": {\"schema\": \"kolm.timeline/1\"}}",
+	};
+	struct trace t;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(trace_parse(&t, bad[i], strlen(bad[i]), "bad", &err),
+				 ERR_USAGE);
+	assert_int_equal(trace_load(&t, "/nonexistent", &err), ERR_USAGE);
+	assert_non_null(strstr(err.msg, "/nonexistent"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_keeps_the_newest),
+		cmocka_unit_test(transfers_follow_each_other_and_ends_fit),
+		cmocka_unit_test(only_whole_steps_are_kept),
+		cmocka_unit_test(timelines_follow_the_format_and_the_schedule),
+		cmocka_unit_test(without_tracing_there_is_no_timeline),
+		cmocka_unit_test(an_interrupted_run_leaves_its_timeline),
+		cmocka_unit_test(garbage_is_an_error),
+		cmocka_unit_test(what_does_not_fit_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
