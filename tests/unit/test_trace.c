@@ -38,7 +38,7 @@ struct run_case {
 };
 
 #define VIRTUAL \
-	"--device virtual:gflops=100,link=1GB/s,latency=50us --dim 512 --depth 16 --batch 64 "
+	"--device virtual:gflops=20,link=200MB/s,latency=250us --dim 512 --depth 16 --batch 64 "
 
 static const struct run_case cases[] = {
 	{"alone",
@@ -161,7 +161,7 @@ static const struct run_case cases[] = {
 	 0,
 	 2},
 	{"slow link",
-	 "--device virtual:gflops=100,link=20MB/s,latency=1ms --dim 512 --depth 16 "
+	 "--device virtual:gflops=20,link=4MB/s,latency=5ms --dim 512 --depth 16 "
 	 "--batch 64 --pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
 	 {1, 4, 1},
 	 SCHEDULE_GPIPE,
@@ -322,7 +322,7 @@ static void check_comparison(const struct run_case *c, const char *run)
 {
 	struct trace t;
 	struct comparison made;
-	double sum;
+	double sum, least = INFINITY;
 
 	assert_int_equal(trace_load(&t, run, &err), OK);
 	for (int step = t.first_step; step <= t.last_step; step++) {
@@ -335,12 +335,13 @@ static void check_comparison(const struct run_case *c, const char *run)
 		      made.expected.pause + made.expected.other;
 		assert_true(fabs(sum - made.expected.total) < 1e-9);
 		assert_true(fabs(made.took.other) < 0.5 * made.took.total);
-		if (t.linked && c->grid.dp == 1 && step > 0 &&
-		    fabs(made.took.total / made.expected.total - 1) > 0.01)
-			fail_msg("%s: step %d took %g ms, expected were %g", c->name, step,
-				 made.took.total, made.expected.total);
+		if (step > 0)
+			least = fmin(least, made.took.total / made.expected.total);
 		comparison_release(&made);
 	}
+	/* A rank that the machine wakes late begins its step late: not in every step. */
+	if (t.linked && c->grid.dp == 1 && fabs(least - 1) > 0.01)
+		fail_msg("%s: steps take %g times what is expected, or more", c->name, least);
 	trace_release(&t);
 }
 
@@ -615,8 +616,24 @@ static void what_does_not_fit_is_refused(void **state)
 	assert_non_null(strstr(err.msg, "/nonexistent"));
 }
 
-int main(void)
+/* Files of other runs: are they of the format? */
+static char **files;
+
+static void files_follow_the_format(void **state)
 {
+	(void)state;
+	for (char **file = files; *file; file++) {
+		struct format f;
+		struct slices s = format_open(&f, *file);
+
+		assert_true(s.count > 0);
+		format_close(&f, &s);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest given[] = {cmocka_unit_test(files_follow_the_format)};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_keeps_the_newest),
 		cmocka_unit_test(transfers_follow_each_other_and_ends_fit),
@@ -628,5 +645,8 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_refused),
 	};
 
+	files = argv + 1;
+	if (argc > 1)
+		return cmocka_run_group_tests(given, NULL, NULL);
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
