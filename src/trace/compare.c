@@ -46,7 +46,7 @@ static struct time_account mean_over_ranks(const struct trace *t, int step)
 	return sum;
 }
 
-/* The stage, or where there is one only the rank, that computes longest. */
+/* The stage, or where there is one only the rank, that is busy longest, on purpose or not. */
 static enum status find_slowest(struct comparison *c, const struct trace *t, struct error *err)
 {
 	int ranks = grid_size(&t->grid), groups = t->grid.pp > 1 ? t->grid.pp : ranks;
@@ -58,7 +58,8 @@ static enum status find_slowest(struct comparison *c, const struct trace *t, str
 	c->slowest = -1;
 	for (int rank = 0; rank < ranks; rank++) {
 		int group = groups == ranks ? rank : grid_coords(&t->grid, rank).pp;
-		double own = account_of(t, rank, c->step).compute;
+		struct time_account a = account_of(t, rank, c->step);
+		double own = a.compute + a.pause;
 
 		ms[group] += own * groups / ranks;
 		mean += own / ranks;

@@ -70,7 +70,7 @@ static bool explain_slowest(const struct comparison *c, const char *group, struc
 {
 	if (c->slowest < 0)
 		return false;
-	text_addf(out, "%s %d computes %.*f %% longer than the mean", group, c->slowest,
+	text_addf(out, "%s %d is busy %.*f %% longer than the mean", group, c->slowest,
 		  c->excess < 0.1 ? 1 : 0, c->excess * 100);
 	return true;
 }

@@ -70,5 +70,5 @@ const struct record *trace_find(const struct trace *t, int rank, enum trace_trac
 		if (trace_track_of((enum record_kind)r->records[end].kind) != track)
 			break;
 	*count = (int)(end - first);
-	return r->records + first;
+	return r->count ? r->records + first : NULL;
 }

@@ -89,7 +89,7 @@ enum status trace_load(struct trace *t, const char *run, struct error *err);
 enum status trace_parse(struct trace *t, const char *bytes, size_t size, const char *where,
 			struct error *err);
 
-/* The records of a rank on a track in a step: the first of them; how many. */
+/* The records of a rank on a track in a step: the first of them, or NULL; how many. */
 const struct record *trace_find(const struct trace *t, int rank, enum trace_track track,
 				int step, int *count);
 

@@ -33,7 +33,7 @@ tail -n 1 step.svg | grep -q "^</svg>$" || fail "the SVG is cut"
 
 # Who is slow is named.
 "$KOLM" train "${virtual[@]}" --steps 4 --warmup 0 --layers-per-stage 3,3,7,3 --quiet --run-dir uneven || fail "uneven"
-"$KOLM" trace uneven | grep -q "^stage 2 computes 7. % longer than the mean$" || fail "the slow stage: $("$KOLM" trace uneven)"
+"$KOLM" trace uneven | grep -q "^stage 2 is busy 7. % longer than the mean$" || fail "the slow stage: $("$KOLM" trace uneven)"
 
 expect_error 2 "step 1 is not in the timeline; it has steps 2 to 9" "$KOLM" trace pipe --step 1
 expect_error 2 "can't read none: No such file.*; give the folder of a run" "$KOLM" trace none
