@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0};
-static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0};
-static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16};
-static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0};
-static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0};
+static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0, false};
+static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
+enum { CODE_KEPT = 8 }; /* lines of a command that are not divided */
+static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0, false};
+static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0, false};
 static const struct setting headings[] = {
-	{{.size = 16, .bold = true}, 20, INK_TEXT, 0},
-	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0},
-	{{.size = 10, .bold = true}, 13.5, INK_TEXT, 0},
+	{{.size = 16, .bold = true}, 20, INK_TEXT, 0, false},
+	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0, false},
+	{{.size = 10, .bold = true}, 13.5, INK_TEXT, 0, false},
 };
 static const double above_heading[] = {16, 14, 10}, below_heading[] = {8, 6, 4};
 
@@ -23,7 +24,7 @@ static void draw_header(struct layout *l)
 {
 	struct label left = {.font = {.size = 7.5}, .ink = INK_MUTED};
 	struct label right = {.font = {.size = 7.5}, .anchor = ANCHOR_END, .ink = INK_MUTED};
-	struct setting line = {{.size = 7.5}, 10, INK_MUTED, 0};
+	struct setting line = {{.size = 7.5}, 10, INK_MUTED, 0, false};
 	const char *rest;
 	char *cut;
 
@@ -93,6 +94,8 @@ static double start_height(struct layout *l, size_t i)
 		return layout_drawing_height(l, b);
 	case BLOCK_NEW_PAGE:
 		return 0;
+	case BLOCK_CODE:
+		return CODE_KEPT * code.leading;
 	default:
 		return 3 * body.leading;
 	}
@@ -134,11 +137,9 @@ static void put_code(struct layout *l, const char *text)
 		char *line = strndup(text, (size_t)(end - text));
 		int n = line ? layout_count_lines(l, &code, width, line) : 0;
 
-		layout_need(l, n * code.leading);
-		if (n)
-			canvas_rectangle(l->canvas, MARGIN, l->y - 0.2, CONTENT_WIDTH,
-					 n * code.leading + 0.4, 0,
-					 (struct paint){.fill = INK_PANEL});
+		/* A command stays together, unless it is a page by itself. */
+		if (n <= CODE_KEPT)
+			layout_need(l, n * code.leading);
 		if (n)
 			layout_flow(l, &code, MARGIN + 8, width, line);
 		free(line);
@@ -221,8 +222,9 @@ static void put_contents(struct layout *l)
 
 static void put_title(struct layout *l)
 {
-	static const struct setting title = {{.size = 24, .bold = true}, 30, INK_TEXT, 0};
-	static const struct setting subtitle = {{.size = 11}, 15, INK_MUTED, 0};
+	static const struct setting title = {
+		{.size = 24, .bold = true}, 30, INK_TEXT, 0, false};
+	static const struct setting subtitle = {{.size = 11}, 15, INK_MUTED, 0, false};
 
 	l->y = CONTENT_TOP + 10;
 	canvas_rectangle(l->canvas, MARGIN, l->y - 14, 64, 4, 0,

@@ -9,8 +9,9 @@
 #define PAIR_GAP    14.0
 #define HALF	    ((CONTENT_WIDTH - PAIR_GAP) / 2)
 
-static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0};
-static const struct setting figure_title = {{.size = 8.6, .bold = true}, 12, INK_TEXT, 0};
+static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting figure_title = {
+	{.size = 8.6, .bold = true}, 12, INK_TEXT, 0, false};
 
 static bool is_slim(const struct block *b)
 {

@@ -36,6 +36,7 @@ struct setting {
 	double leading; /* from base line to base line */
 	enum ink ink;
 	double hanging; /* lines after the first are moved in */
+	bool panel;	/* a darker ground, as wide as the page's text */
 };
 
 /* How many bytes of text go into a line of that width: up to a space, a line end, or, if

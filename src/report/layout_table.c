@@ -9,8 +9,9 @@
 #define ROW_PAD	 5.0
 
 static const double sizes[] = {8.2, 7.6, 7, 6.4, 5.8};
-static const struct setting title_setting = {{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0};
-static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0};
+static const struct setting title_setting = {
+	{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0, false};
+static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0, false};
 
 struct grid_of_cells {
 	struct layout *l;
@@ -93,8 +94,9 @@ static bool share_out(struct grid_of_cells *g)
 
 static void choose_size(struct grid_of_cells *g, double size)
 {
-	g->cell = (struct setting){{.size = size}, size * 1.32, INK_TEXT, 0};
-	g->head = (struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0};
+	g->cell = (struct setting){{.size = size}, size * 1.32, INK_TEXT, 0, false};
+	g->head =
+		(struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0, false};
 }
 
 static enum status prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
@@ -206,7 +208,7 @@ static void draw_row(const struct grid_of_cells *g, int row)
 
 static double start_height(const struct grid_of_cells *g)
 {
-	double height = row_height(g, -1);
+	double height = row_height(g, -1) + 6; /* and a little above it */
 
 	if (*g->t->title)
 		height += layout_count_lines(g->l, &title_setting, CONTENT_WIDTH, g->t->title) *
@@ -214,7 +216,8 @@ static double start_height(const struct grid_of_cells *g)
 			  3;
 	for (int row = 0; row < imin(g->t->row_count, 3); row++)
 		height += row_height(g, row);
-	return height;
+	/* Rows as high as pages begin wherever there is some room. */
+	return fmin(height, (CONTENT_BOTTOM - CONTENT_TOP) / 2);
 }
 
 double layout_table_start(struct layout *l, const struct table *t)
@@ -223,7 +226,7 @@ double layout_table_start(struct layout *l, const struct table *t)
 	double height = 0;
 
 	if (prepare(&g, l, t) == OK)
-		height = fmin(start_height(&g), CONTENT_BOTTOM - CONTENT_TOP);
+		height = start_height(&g);
 	free(g.widths);
 	return height;
 }
@@ -234,7 +237,7 @@ void layout_table(struct layout *l, const struct table *t)
 
 	if (prepare(&g, l, t) != OK)
 		return;
-	layout_need(l, start_height(&g) + 6);
+	layout_need(l, start_height(&g));
 	if (l->y > CONTENT_TOP)
 		l->y += 6;
 	if (*t->title) {

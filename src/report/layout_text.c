@@ -122,6 +122,10 @@ void layout_flow(struct layout *l, const struct setting *s, double x, double wid
 		size_t n = layout_line(l, &s->font, width - moved, text, &next);
 
 		layout_need(l, s->leading * (lines == 2 ? 2 : 1));
+		if (s->panel)
+			canvas_rectangle(l->canvas, MARGIN, l->y - 0.2, CONTENT_WIDTH,
+					 s->leading + 0.4, 0,
+					 (struct paint){.fill = INK_PANEL});
 		put_line(l, s, x + moved, l->y + s->font.size, ANCHOR_START, text, n);
 		l->y += s->leading;
 		moved = s->hanging;
