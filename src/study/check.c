@@ -27,17 +27,18 @@ static bool lookup(void *arg, const char *name, const char *elsewhere, double *v
 	char axis[STUDY_NAME_MAX];
 
 	*value = 1;
-	for (const char *at = elsewhere; at && *at;) {
+	for (const char *at = elsewhere; at;) {
 		const char *equals = strchr(at, '='), *comma = strchr(at, ',');
 
 		if (!equals || (comma && comma < equals) || equals == at)
 			return false;
+		at += strspn(at, " ");
 		snprintf(axis, sizeof(axis), "%.*s", (int)(equals - at), at);
 		if (columns_find(n->columns, axis) < 0)
 			return false;
-		at = comma ? comma + 1 : at + strlen(at);
+		at = comma ? comma + 1 : NULL;
 	}
-	return is_known(n, name) && (!elsewhere || *elsewhere);
+	return is_known(n, name);
 }
 
 static enum status check_formulas(const struct columns *c, const char *where, struct error *err)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GROUPS_MAX = 16, OWN_MAX = 128 };
+
 const char *const column_kinds[] = {"integer", "number", "percent", "bytes",
 				    "text",    "flag",	 NULL};
 
@@ -189,6 +191,9 @@ enum status columns_init(struct columns *c, const struct study *s, struct error 
 		      (json_array_size(groups) + 1) * STUDY_AXES_MAX;
 	enum status st = OK;
 
+	if (json_array_size(groups) > GROUPS_MAX || json_array_size(own) > OWN_MAX)
+		return FAIL(err, ERR_USAGE, "%s has more than %d groups or %d columns", s->name,
+			    GROUPS_MAX, OWN_MAX);
 	*c = (struct columns){.list = calloc(most, sizeof(*c->list))};
 	if (!c->list)
 		return FAIL(err, ERR_MEMORY, "no memory for the columns of %s", s->name);

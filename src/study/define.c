@@ -168,11 +168,17 @@ static enum status check_axis(const json_t *axis, const char *command, const cha
 						{"unit", STRING},	    {"option", STRING},
 						{"values", ARRAY | NEEDED}, {"quick", ARRAY}};
 	static const char *const lists[] = {"values", "quick"};
-	const char *option;
+	static const char *const taken[] = {"case", "group", "device", "rank"};
+	const char *option, *name;
 	enum status st;
 
 	TRY(CHECK(axis, where, members));
-	TRY(check_name(json_string_value(json_object_get(axis, "name")), where, err));
+	name = json_string_value(json_object_get(axis, "name"));
+	TRY(check_name(name, where, err));
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+		if (!strcmp(taken[i], name))
+			return FAIL(err, ERR_USAGE, "%s: every study has a '%s' already", where,
+				    name);
 	option = json_string_value(json_object_get(axis, "option"));
 	if (option && !strcmp(command, "train") && !options_find(&config_table, option))
 		return FAIL(err, ERR_USAGE, "%s: kolm train has no option --%.40s", where,

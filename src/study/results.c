@@ -100,6 +100,8 @@ static bool is_elsewhere(const struct results *r, const struct row *row,
 		char *value = strchr(word, '=');
 		int column;
 
+		if (!value)
+			return false;
 		*value++ = '\0';
 		column = columns_find(r->columns, word + strspn(word, " "));
 		if (column >= 512 || !cell_is(&other->cells[column], value))

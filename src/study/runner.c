@@ -232,8 +232,8 @@ enum status runner_run(struct runner *r, struct error *err)
 			kept += *at != NULL;
 		}
 	}
-	log_info("%s: %d cases, %d times each%s", r->study->name, r->plan->count, r->plan->reps,
-		 kept ? "" : "; runs go to runs/ of its folder");
+	log_info("%s: %d cases, %d runs; they go to %s/runs", r->study->name, r->plan->count,
+		 r->plan->count * r->plan->reps, r->folder);
 	if (kept)
 		log_info("%s: %d of %d runs are there already and are kept", r->study->name,
 			 kept, r->plan->count * r->plan->reps);

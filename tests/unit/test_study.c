@@ -75,6 +75,12 @@ static void mistakes_are_told(void **state)
 		{HEAD TABLE
 		 ", \"axes\": [{\"name\": \"a\", \"option\": \"dp\", \"values\": []}]}",
 		 "'values' is empty"},
+		{HEAD TABLE ", \"axes\": [{\"name\": \"device\", \"option\": \"dp\", "
+			    "\"values\": [1]}]}",
+		 "every study has a 'device' already"},
+		{HEAD TABLE
+		 ", \"columns\": [{\"key\": \"c\", \"formula\": \"step_ms[ranks=1,]\"}]}",
+		 "nothing is called step_ms[ranks=1,]"},
 		{HEAD TABLE ", \"command\": \"rm\"}", "'rm' can't be the command"},
 		{HEAD TABLE ", \"devices\": \"gpu\"}", "devices 'gpu'"},
 		{HEAD
