@@ -13,8 +13,9 @@ static inline float *scratch_new(void)
 }
 
 /* Run a kernel in random parts, as threads do. */
-static inline void run_panels(void (*kernel)(const struct linear *l, int p0, int p1, float *scratch),
-		       const struct linear *l, struct random *r)
+static inline void run_panels(void (*kernel)(const struct linear *l, int p0, int p1,
+					     float *scratch),
+			      const struct linear *l, struct random *r)
 {
 	float *scratch = scratch_new();
 	int panels = layout_panels(l->out), a = 0;
@@ -29,7 +30,7 @@ static inline void run_panels(void (*kernel)(const struct linear *l, int p0, int
 }
 
 static inline void run_backward_input(const struct kernels *k, const struct linear *l,
-			       struct random *r)
+				      struct random *r)
 {
 	float *scratch = scratch_new();
 	float *packed = aligned_alloc(64, kernels_packed_size(l->rows, l->out) * sizeof(float));
