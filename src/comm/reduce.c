@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 #include <assert.h>
-#include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -13,167 +12,173 @@
 enum {
 	BLOCK = 2048, /* elements: the running sum stays in the first cache */
 	FEW = 4,
+	LANES = 8,
 };
 
 #if defined(__x86_64__)
+#define WIDE	    __attribute__((target("avx2,f16c")))
+#define WIDE_INLINE WIDE static inline __attribute__((always_inline))
+
 /* Asked once: a rank sums many blocks. */
-static bool has_f16c(void)
+static bool has_vectors(void)
 {
 	static _Atomic int known = -1;
 
 	if (known < 0)
-		known = machine_has_f16c();
+		known = machine_has_f16c() && __builtin_cpu_supports("avx2");
 	return known;
 }
 
-__attribute__((target("avx,f16c"))) static void widen_f16c(const uint16_t *x, float *out,
-							   size_t n)
+/* LANES elements from number i on. */
+WIDE_INLINE __m256 get(const void *x, size_t i, const enum dtype dtype)
 {
-	for (size_t i = 0; i < n; i += 8)
-		_mm256_storeu_ps(out + i,
-				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+	const __m128i *half = (const __m128i *)((const uint16_t *)x + i);
+
+	if (dtype == DTYPE_F32)
+		return _mm256_loadu_ps((const float *)x + i);
+	if (dtype == DTYPE_F16)
+		return _mm256_cvtph_ps(_mm_loadu_si128(half));
+	return _mm256_castsi256_ps(
+		_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(half)), 16));
 }
 
-__attribute__((target("avx,f16c"))) static void narrow_f16c(const float *x, uint16_t *out,
-							    size_t n)
+/* Rounded to nearest, ties to even; a NaN stays one. */
+WIDE_INLINE __m128i bfloats_from(__m256 v)
 {
-	for (size_t i = 0; i < n; i += 8)
-		_mm_storeu_si128(
-			(__m128i *)(out + i),
-			_mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+	__m256i bits = _mm256_castps_si256(v);
+	__m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+	__m256i rounded =
+		_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+	__m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+	__m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+	__m256i top = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+
+	return _mm_packus_epi32(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
 }
 
-__attribute__((target("avx"))) static void add_avx(float *sum, const float *x, size_t n)
+WIDE_INLINE void put(void *x, size_t i, __m256 v, const enum dtype dtype)
 {
-	for (size_t i = 0; i < n; i += 8)
-		_mm256_storeu_ps(sum + i, _mm256_add_ps(_mm256_loadu_ps(sum + i),
-							_mm256_loadu_ps(x + i)));
+	__m128i *half = (__m128i *)((uint16_t *)x + i);
+
+	if (dtype == DTYPE_F32)
+		_mm256_storeu_ps((float *)x + i, v);
+	else if (dtype == DTYPE_F16)
+		_mm_storeu_si128(half, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+	else
+		_mm_storeu_si128(half, bfloats_from(v));
 }
 
-/* The whole sum of a few fp32 sources without a block in between: each element is read and
-   written once. Returns where it stopped. */
-__attribute__((target("avx"))) static size_t sum_few_avx(const void *const *sources,
-							 int n_sources, void *const *targets,
-							 int n_targets, size_t begin,
-							 size_t end)
+WIDE_INLINE size_t add_as(float *sum, bool first, const void *x, size_t begin, size_t n,
+			  const enum dtype dtype)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES) {
+		__m256 v = get(x, begin + i, dtype);
+
+		put(sum, i, first ? v : _mm256_add_ps(get(sum, i, DTYPE_F32), v), DTYPE_F32);
+	}
+	return i;
+}
+
+WIDE_INLINE size_t store_as(const float *sum, void *x, size_t begin, size_t n,
+			    const enum dtype dtype)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		put(x, begin + i, get(sum, i, DTYPE_F32), dtype);
+	return i;
+}
+
+WIDE_INLINE size_t sum_as(const void *const *sources, int n_sources, void *const *targets,
+			  int n_targets, size_t begin, size_t end, const enum dtype dtype)
 {
 	size_t i = begin;
 
-	for (; i + 16 <= end; i += 16) {
-		const float *x = (const float *)sources[0] + i;
-		__m256 a = _mm256_loadu_ps(x), b = _mm256_loadu_ps(x + 8);
+	for (; i + 2 * LANES <= end; i += 2 * LANES) {
+		__m256 a = get(sources[0], i, dtype), b = get(sources[0], i + LANES, dtype);
 
 		for (int s = 1; s < n_sources; s++) {
-			x = (const float *)sources[s] + i;
-			a = _mm256_add_ps(a, _mm256_loadu_ps(x));
-			b = _mm256_add_ps(b, _mm256_loadu_ps(x + 8));
+			a = _mm256_add_ps(a, get(sources[s], i, dtype));
+			b = _mm256_add_ps(b, get(sources[s], i + LANES, dtype));
 		}
 		for (int t = 0; t < n_targets; t++) {
-			_mm256_storeu_ps((float *)targets[t] + i, a);
-			_mm256_storeu_ps((float *)targets[t] + i + 8, b);
+			put(targets[t], i, a, dtype);
+			put(targets[t], i + LANES, b, dtype);
 		}
 	}
 	return i;
 }
+
+/* The three below go as far as whole vectors do, and return how far that is. */
+#define BY_TYPE(fn, ...)                                   \
+	(dtype == DTYPE_F32   ? fn(__VA_ARGS__, DTYPE_F32) \
+	 : dtype == DTYPE_F16 ? fn(__VA_ARGS__, DTYPE_F16) \
+			      : fn(__VA_ARGS__, DTYPE_BF16))
+
+WIDE static size_t add_vectors(float *sum, bool first, const void *x, size_t begin, size_t n,
+			       enum dtype dtype)
+{
+	return BY_TYPE(add_as, sum, first, x, begin, n);
+}
+
+WIDE static size_t store_vectors(const float *sum, void *x, size_t begin, size_t n,
+				 enum dtype dtype)
+{
+	return BY_TYPE(store_as, sum, x, begin, n);
+}
+
+/* The whole sum of a few sources without a block in between: each element is read and
+   written once. */
+WIDE static size_t sum_vectors(const void *const *sources, int n_sources, void *const *targets,
+			       int n_targets, size_t begin, size_t end, enum dtype dtype)
+{
+	return BY_TYPE(sum_as, sources, n_sources, targets, n_targets, begin, end);
+}
 #endif
 
-static void add_f32(float *restrict sum, const float *restrict x, size_t n)
+/* sum (+)= n elements from x[begin] on. */
+static void add(float *sum, bool first, const void *x, size_t begin, size_t n, enum dtype dtype)
 {
 	size_t i = 0;
 
 #if defined(__x86_64__)
-	if (has_f16c()) {
-		i = n / 8 * 8;
-		add_avx(sum, x, i);
-	}
+	if (has_vectors())
+		i = add_vectors(sum, first, x, begin, n, dtype);
 #endif
 	for (; i < n; i++)
-		sum[i] += x[i];
+		sum[i] = first ? float_from(x, begin + i, dtype)
+			       : sum[i] + float_from(x, begin + i, dtype);
 }
 
-static void widen_f16(const uint16_t *x, float *out, size_t n)
+static void store(const float *sum, void *x, size_t begin, size_t n, enum dtype dtype)
 {
 	size_t i = 0;
 
 #if defined(__x86_64__)
-	if (has_f16c()) {
-		i = n / 8 * 8;
-		widen_f16c(x, out, i);
-	}
+	if (has_vectors())
+		i = store_vectors(sum, x, begin, n, dtype);
 #endif
 	for (; i < n; i++)
-		out[i] = half_to_float(x[i]);
-}
-
-static void narrow_f16(const float *x, uint16_t *out, size_t n)
-{
-	size_t i = 0;
-
-#if defined(__x86_64__)
-	if (has_f16c()) {
-		i = n / 8 * 8;
-		narrow_f16c(x, out, i);
-	}
-#endif
-	for (; i < n; i++)
-		out[i] = half_from_float(x[i]);
-}
-
-/* n elements of any type from x[begin] on, as floats. */
-static void widen(const void *x, size_t begin, size_t n, enum dtype dtype, float *out)
-{
-	const uint16_t *half = (const uint16_t *)x + begin;
-
-	if (dtype == DTYPE_F32)
-		memcpy(out, (const float *)x + begin, n * sizeof(float));
-	else if (dtype == DTYPE_F16)
-		widen_f16(half, out, n);
-	else
-		for (size_t i = 0; i < n; i++)
-			out[i] = bfloat_to_float(half[i]);
-}
-
-static void narrow(const float *x, void *out, size_t begin, size_t n, enum dtype dtype)
-{
-	uint16_t *half = (uint16_t *)out + begin;
-
-	if (dtype == DTYPE_F32)
-		memcpy((float *)out + begin, x, n * sizeof(float));
-	else if (dtype == DTYPE_F16)
-		narrow_f16(x, half, n);
-	else
-		for (size_t i = 0; i < n; i++)
-			half[i] = bfloat_from_float(x[i]);
+		float_to(x, begin + i, dtype, sum[i]);
 }
 
 void reduce_add(float *sum, bool first, const void *const *sources, int n, size_t begin,
 		size_t end, enum dtype dtype)
 {
-	float other[BLOCK];
-
 	assert(dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16);
-	for (size_t at = begin; at < end; at += BLOCK) {
-		size_t count = end - at < BLOCK ? end - at : BLOCK;
-		float *block = sum + (at - begin);
-
-		for (int s = 0; s < n; s++) {
-			if (first && s == 0) {
-				widen(sources[0], at, count, dtype, block);
-			} else if (dtype == DTYPE_F32) {
-				add_f32(block, (const float *)sources[s] + at, count);
-			} else {
-				widen(sources[s], at, count, dtype, other);
-				add_f32(block, other, count);
-			}
-		}
-	}
+	for (size_t at = begin; at < end; at += BLOCK)
+		for (int s = 0; s < n; s++)
+			add(sum + (at - begin), first && s == 0, sources[s], at,
+			    end - at < BLOCK ? end - at : BLOCK, dtype);
 }
 
 void reduce_store(const float *sum, void *const *targets, int n, size_t begin, size_t end,
 		  enum dtype dtype)
 {
 	for (int t = 0; t < n; t++)
-		narrow(sum, targets[t], begin, end - begin, dtype);
+		store(sum, targets[t], begin, end - begin, dtype);
 }
 
 void reduce_sum(const void *const *sources, int n_sources, void *const *targets, int n_targets,
@@ -184,8 +189,8 @@ void reduce_sum(const void *const *sources, int n_sources, void *const *targets,
 #if defined(__x86_64__)
 	/* With more sources their lines would push each other out of the caches: buffers
 	   of all ranks lie at the same place of their segments. */
-	if (dtype == DTYPE_F32 && n_sources <= FEW && has_f16c())
-		begin = sum_few_avx(sources, n_sources, targets, n_targets, begin, end);
+	if (n_sources <= FEW && has_vectors())
+		begin = sum_vectors(sources, n_sources, targets, n_targets, begin, end, dtype);
 #endif
 	for (size_t at = begin; at < end; at += BLOCK) {
 		size_t stop = end - at < BLOCK ? end : at + BLOCK;

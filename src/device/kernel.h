@@ -59,7 +59,7 @@ struct update {
 	float correction1, correction2; /* 1 - beta^t */
 	float *param;			/* fp32, also where training is in 16 bit */
 	const float *grad;		/* of grad_type */
-	enum dtype grad_type;		/* DTYPE_F32 if not said otherwise */
+	enum dtype grad_type;		/* DTYPE_F32, or that of the working copy */
 	void *working; /* NULL, or a 16-bit copy of param that is kept up to date ... */
 	enum dtype working_type; /* ... of this type */
 	float *m, *v;		 /* momentum or first moment; second moment */

@@ -252,13 +252,11 @@ out:
 	return st;
 }
 
-/* What only one of several ranks that know it may add. */
+/* squares: what this rank alone adds. The loss is known to all slices of a layer. */
 static struct report report_of(const struct engine *e, double loss, double squares)
 {
-	bool counts = e->sync.zero || e->at.dp == 0;
-
 	return (struct report){.loss = e->at.mp == 0 ? loss : 0,
-			       .squares = counts ? squares : 0,
+			       .squares = squares,
 			       .stop = e->rank ? rank_stop(e->rank) : 0};
 }
 
@@ -305,6 +303,8 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 		optim_begin(&e->optim, 1);
 		if (!idle)
 			squares = sync_update(&e->sync, &e->optim);
+		if (!e->sync.zero && e->at.dp > 0)
+			squares = 0; /* the first replica's, too */
 		TRY(sync_share(&e->sync, err));
 		TRY(engine_exchange(e, report_of(e, loss, squares), &sum, err));
 		result->grad_norm = sqrt(sum.squares);

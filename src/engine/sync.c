@@ -61,17 +61,20 @@ void sync_release(struct sync *s)
 	*s = (struct sync){0};
 }
 
+/* This replica's slice of a bucket, or all of it. */
+static void range_of(const struct sync *s, const struct bucket *b, bool slice, size_t *begin,
+		     size_t *end)
+{
+	int64_t n = (int64_t)(b->end - b->begin);
+
+	*begin = slice ? b->begin + (size_t)part_begin(n, s->number, s->count) : b->begin;
+	*end = slice ? b->begin + (size_t)part_begin(n, s->number + 1, s->count) : b->end;
+}
+
 /* The part of a bucket that this rank updates. */
 static void own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end)
 {
-	*begin = b->begin;
-	*end = b->end;
-	if (!s->zero)
-		return;
-	*begin = b->begin +
-		 (size_t)part_begin((int64_t)(b->end - b->begin), s->number, s->count);
-	*end = b->begin +
-	       (size_t)part_begin((int64_t)(b->end - b->begin), s->number + 1, s->count);
+	range_of(s, b, s->zero, begin, end);
 }
 
 size_t sync_state_size(const struct sync *s)
@@ -176,12 +179,13 @@ static double replicated_squares(const struct sync *s, size_t begin, size_t end)
 double sync_squares(const struct sync *s)
 {
 	const struct model *m = s->model;
+	bool slice = s->kind != SYNC_MASTER; /* the master alone has the sums */
 	double sum = 0;
 
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
-		own_range(s, &s->buckets[i], &begin, &end);
+		range_of(s, &s->buckets[i], slice, &begin, &end);
 		sum += device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, begin),
 					  m->grad_type, end - begin) -
 		       replicated_squares(s, begin, end);

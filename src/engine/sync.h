@@ -62,9 +62,10 @@ enum status sync_finish(struct sync *s, struct error *err);
 void sync_note_time(struct sync *s, int bucket, double ms);
 double sync_tail(const struct sync *s, double backward_ms, bool works);
 
-/* The sum of squares of our gradients, parameters that other slices have too left out. */
+/* This replica's share of the sum of squares of the gradients, parameters that other slices
+   have too left out: the shares of all replicas add up to it. */
 double sync_squares(const struct sync *s);
-/* Update what is ours; returns the same sum. */
+/* Update what is ours; returns the sum of squares of its gradients, with the same left out. */
 double sync_update(struct sync *s, struct optim *o);
 /* 16-bit training: the fp32 parameters that the optimizer keeps, from those at the start. */
 void sync_fill_master(const struct sync *s, struct optim *o);

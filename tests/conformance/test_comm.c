@@ -151,17 +151,24 @@ static void ordered_sum(struct comm *world, void *arg)
 			      (double)buf[i], (double)want);
 		}
 	}
-	/* fp16: summed in fp32, rounded once. */
-	for (int i = 0; i < N; i++)
-		half[i] = half_from_float(all[comm_rank(world)][i]);
-	CHECK(comm_run(world, COMM_ALLREDUCE, half, N, DTYPE_F16, 0, &err) == OK, "%s",
-	      err.msg);
-	for (int i = 0; i < N; i++) {
-		float want = half_to_float(half_from_float(all[0][i]));
+	/* 16 bit: summed in fp32, rounded once. */
+	for (enum dtype dtype = DTYPE_F16; dtype <= DTYPE_BF16; dtype++) {
+		uint16_t one, rounded;
 
-		for (int rank = 1; rank < comm_size(world); rank++)
-			want += half_to_float(half_from_float(all[rank][i]));
-		CHECK(half[i] == half_from_float(want), "fp16 element %d", i);
+		for (size_t i = 0; i < N; i++)
+			float_to(half, i, dtype, all[comm_rank(world)][i]);
+		CHECK(comm_run(world, COMM_ALLREDUCE, half, N, dtype, 0, &err) == OK, "%s",
+		      err.msg);
+		for (int i = 0; i < N; i++) {
+			float want = 0;
+
+			for (int rank = 0; rank < comm_size(world); rank++) {
+				float_to(&one, 0, dtype, all[rank][i]);
+				want += float_from(&one, 0, dtype);
+			}
+			float_to(&rounded, 0, dtype, want);
+			CHECK(half[i] == rounded, "%s element %d", dtype_name(dtype), i);
+		}
 	}
 	free(all);
 }

@@ -1,6 +1,7 @@
 /* test_kernels.c - elementwise kernels of every table against the plain reference. */
 #include "testing.h"
 
+#include "base/half.h"
 #include "device/cpu/kernels.h"
 
 static void close_to(double got, double want, double tolerance, const char *what)
@@ -85,43 +86,64 @@ static struct update random_update(struct random *r, enum optimizer kind)
 			       .correction2 = 0.0199f};
 }
 
+/* What an update works on; index 1 is the gradient, 4 the working copy, of any type. */
+enum { ARRAYS = 5, MOST = 6000 };
+
+static struct update on_arrays(struct update u, float (*a)[MOST])
+{
+	u.param = a[0];
+	u.grad = a[1];
+	u.m = u.kind == OPT_SGD ? NULL : a[2]; /* must not be touched */
+	u.v = u.kind == OPT_ADAMW ? a[3] : NULL;
+	u.working = u.working_type == DTYPE_F32 ? NULL : a[4];
+	return u;
+}
+
 static void optimizers_agree(void **state)
 {
+	static float a[ARRAYS][MOST], b[ARRAYS][MOST];
 	struct random r = random_start("optimizers");
 	(void)state;
 
 	for (const struct kernels *const *k = kernels_available(); *k; k++)
-		for (int i = 0; i < 60; i++) {
-			enum { MOST = 6000 };
-			float a[4][MOST], b[4][MOST];
-			int n = i < 40 ? random_int(&r, 1, 100) : random_int(&r, 100, MOST);
+		for (int i = 0; i < 120; i++) {
+			int n = i < 80 ? random_int(&r, 1, 100) : random_int(&r, 100, MOST);
 			size_t begin = (size_t)random_int(&r, 0, n - 1);
 			struct update u = random_update(&r, (enum optimizer)(i % OPT_COUNT)),
-				      u2 = u;
-			double squares, squares2;
+				      u2;
 
-			for (int j = 0; j < 4; j++)
+			u.working_type = (enum dtype)random_int(&r, DTYPE_F32, DTYPE_BF16);
+			u.grad_type = random_int(&r, 0, 1) ? u.working_type : DTYPE_F32;
+			for (int j = 0; j < ARRAYS; j++)
 				random_fill(&r, a[j], MOST);
-			for (int j = 0; j < MOST; j++)
+			for (int j = 0; j < MOST; j++) {
 				a[3][j] = fabsf(a[3][j]); /* second moments are not negative */
+				float_to(a[1], (size_t)j, u.grad_type, a[1][j]);
+				float_to(a[4], (size_t)j, u.working_type, a[4][j]);
+			}
 			memcpy(b, a, sizeof(a));
-			u.param = a[0], u.grad = a[1], u.m = a[2], u.v = a[3];
-			u2.param = b[0], u2.grad = b[1], u2.m = b[2], u2.v = b[3];
-			if (u.kind == OPT_SGD)
-				u.m = u.v = NULL; /* must not be touched */
-			squares = (*k)->update(&u, begin, (size_t)n);
-			squares2 = kernels_reference.update(&u2, begin, (size_t)n);
-			close_to(squares, squares2, 1e-5, "sum of squares");
-			for (int j = 0; j < 4; j++)
+			u2 = on_arrays(u, b);
+			u = on_arrays(u, a);
+			close_to((*k)->update(&u, begin, (size_t)n),
+				 kernels_reference.update(&u2, begin, (size_t)n), 1e-5,
+				 "sum of squares");
+			for (int j = 0; j < ARRAYS - 1; j++)
 				for (int e = 0; e < MOST; e++)
 					close_to(a[j][e], b[j][e], 2e-6, "update");
+			for (size_t e = 0; e < MOST; e++)
+				close_to(float_from(a[4], e, u.working_type),
+					 float_from(b[4], e, u.working_type),
+					 u.working_type == DTYPE_F16	? 0x1p-10
+					 : u.working_type == DTYPE_BF16 ? 0x1p-7
+									: 0,
+					 "working copy");
 		}
 }
 
 static void reductions_agree(void **state)
 {
 	struct random r = random_start("reductions");
-	static float a[70000], b[70000];
+	static float a[70000], b[70000], c[70000];
 	(void)state;
 
 	for (const struct kernels *const *k = kernels_available(); *k; k++)
@@ -133,8 +155,16 @@ static void reductions_agree(void **state)
 
 			random_fill(&r, a, ARRAY_SIZE(a));
 			memcpy(b, a, sizeof(a));
-			close_to((*k)->sum_squares(a, n), kernels_reference.sum_squares(a, n),
-				 1e-6, "sum of squares");
+			for (enum dtype type = DTYPE_F32; type <= DTYPE_BF16; type++) {
+				for (size_t j = 0; j < n; j++)
+					float_to(c, j, type, a[j]);
+				close_to((*k)->sum_squares(c, type, n),
+					 kernels_reference.sum_squares(c, type, n), 1e-6,
+					 "sum of squares");
+				float_to(c, (size_t)at, type, bad[i % 3]);
+				assert_int_equal(isfinite((*k)->sum_squares(c, type, n)),
+						 (size_t)at >= n);
+			}
 			assert_true((*k)->scale_check(a, n, 0.25f));
 			kernels_reference.scale_check(b, n, 0.25f);
 			assert_memory_equal(a, b, sizeof(a));

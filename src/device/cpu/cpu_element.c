@@ -218,35 +218,18 @@ double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *label
 	return run_sum(&job);
 }
 
-/* Gradients or parameters in 16 bit: piece by piece in fp32, and back. */
 static double update_chunk(const struct sum_job *job, int64_t begin, int64_t end,
 			   float *scratch)
 {
-	const struct update *u = job->args;
-	const struct kernels *k = job->cpu->kernels;
-	double sum = 0;
-
-	if (u->grad_type == DTYPE_F32 && !u->working)
-		return k->update(u, (size_t)begin, (size_t)end);
-	for (int64_t i = begin; i < end; i += PIECE) {
-		size_t at = (size_t)i, n = (size_t)min64(PIECE, end - i);
-		struct update piece = *u;
-
-		piece.param = u->param + at;
-		piece.grad = widen(k, u->grad, at, u->grad_type, n, scratch);
-		piece.m = u->m ? u->m + at : NULL;
-		piece.v = u->v ? u->v + at : NULL;
-		sum += k->update(&piece, 0, n);
-		if (u->working)
-			narrow(k, piece.param, u->working, at, u->working_type, n);
-	}
-	return sum;
+	(void)scratch;
+	return job->cpu->kernels->update(job->args, (size_t)begin, (size_t)end);
 }
 
 double cpu_update(struct device *dev, const struct update *u, size_t n)
 {
 	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), update_chunk, u};
 
+	assert(u->grad_type == DTYPE_F32 || (u->working && u->grad_type == u->working_type));
 	return run_sum(&job);
 }
 
@@ -259,17 +242,11 @@ static double squares_chunk(const struct sum_job *job, int64_t begin, int64_t en
 			    float *scratch)
 {
 	const struct squares_args *a = job->args;
-	const struct kernels *k = job->cpu->kernels;
-	double sum = 0;
 
-	if (a->type == DTYPE_F32)
-		return k->sum_squares((const float *)a->x + begin, (size_t)(end - begin));
-	for (int64_t i = begin; i < end; i += PIECE) {
-		size_t n = (size_t)min64(PIECE, end - i);
-
-		sum += k->sum_squares(widen(k, a->x, (size_t)i, a->type, n, scratch), n);
-	}
-	return sum;
+	(void)scratch;
+	return job->cpu->kernels->sum_squares((const char *)a->x +
+						      (size_t)begin * dtype_size(a->type),
+					      a->type, (size_t)(end - begin));
 }
 
 double cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n)

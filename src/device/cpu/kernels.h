@@ -47,7 +47,7 @@ struct kernels {
 
 	/* Update elements [begin, end); returns the sum of squares of grad there. */
 	double (*update)(const struct update *u, size_t begin, size_t end);
-	double (*sum_squares)(const float *x, size_t n);
+	double (*sum_squares)(const void *x, enum dtype type, size_t n);
 	/* x *= scale; returns whether every result is finite. */
 	bool (*scale_check)(float *x, size_t n, float scale);
 

@@ -180,9 +180,10 @@ static double update(const struct update *u, size_t begin, size_t end)
 	double squares = 0;
 
 	for (size_t i = begin; i < end; i++) {
-		float g = u->grad[i] * u->grad_scale, p = u->param[i];
+		float raw = float_from(u->grad, i, u->grad_type), g = raw * u->grad_scale;
+		float p = u->param[i];
 
-		squares += (double)u->grad[i] * u->grad[i];
+		squares += (double)raw * raw;
 		switch (u->kind) {
 		case OPT_SGD:
 			p -= u->lr * (g + u->weight_decay * p);
@@ -199,16 +200,18 @@ static double update(const struct update *u, size_t begin, size_t end)
 			     (sqrtf(u->v[i]) / sqrtf(u->correction2) + u->eps);
 		}
 		u->param[i] = p;
+		if (u->working)
+			float_to(u->working, i, u->working_type, p);
 	}
 	return squares;
 }
 
-static double sum_squares(const float *x, size_t n)
+static double sum_squares(const void *x, enum dtype type, size_t n)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += (double)x[i] * x[i];
+		sum += pow((double)float_from(x, i, type), 2);
 	return sum;
 }
 

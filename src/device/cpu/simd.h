@@ -33,6 +33,9 @@ enum { VL = 4 };
 
 typedef float vec __attribute__((vector_size(VL * 4)));
 typedef int32_t ivec __attribute__((vector_size(VL * 4)));
+typedef uint32_t uvec __attribute__((vector_size(VL * 4)));
+typedef uint16_t hvec __attribute__((vector_size(VL * 2)));
+typedef uint16_t hvec_any __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 typedef float vec_any __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef float vec4 __attribute__((vector_size(16)));
 typedef float vec4_any __attribute__((vector_size(16), aligned(4), may_alias));
@@ -95,6 +98,16 @@ INLINE vec load_as(const void *p, size_t i, const enum dtype type)
 #endif
 }
 
+/* As bfloat_from_float does it: a NaN stays one. */
+INLINE hvec bfloats_from(vec v)
+{
+	uvec bits = (uvec)v, rounded = bits + 0x7fff + (bits >> 16 & 1);
+	uvec number = (uvec)(v == v);
+
+	return __builtin_convertvector(
+		((number & rounded) | (~number & (bits | 0x400000))) >> 16, hvec);
+}
+
 /* And back, rounded to nearest, ties to even. */
 INLINE void store_as(void *p, size_t i, vec v, const enum dtype type)
 {
@@ -104,21 +117,20 @@ INLINE void store_as(void *p, size_t i, vec v, const enum dtype type)
 		store((float *)p + i, v);
 		return;
 	}
+	if (type == DTYPE_BF16) {
+		*(hvec_any *)half = bfloats_from(v);
+		return;
+	}
 #if defined(KOLM_AVX512)
-	if (type == DTYPE_F16) {
-		_mm256_storeu_si256((__m256i *)half,
-				    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
-		return;
-	}
+	_mm256_storeu_si256((__m256i *)half,
+			    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
 #elif defined(KOLM_AVX2)
-	if (type == DTYPE_F16) {
-		_mm_storeu_si128((__m128i *)half,
-				 _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
-		return;
-	}
-#endif
+	_mm_storeu_si128((__m128i *)half,
+			 _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+#else
 	for (int j = 0; j < VL; j++)
-		half[j] = type == DTYPE_F16 ? half_from_float(v[j]) : bfloat_from_float(v[j]);
+		half[j] = half_from_float(v[j]);
+#endif
 }
 
 INLINE vec splat(float s)

@@ -81,29 +81,33 @@ static double simd_cross_entropy_row(const float *y, int label, float *dy, int n
 	return log(total) - ((double)y[label] - (double)top);
 }
 
-INLINE vec update_vector(const struct update *u, float *param, const float *grad, float *m,
-			 float *v, const enum optimizer kind)
+/* VL elements from number i on. working: its type, or DTYPE_F32 if there is none. */
+INLINE vec update_vector(const struct update *u, size_t i, const enum optimizer kind,
+			 const enum dtype grad_type, const enum dtype working)
 {
-	vec raw = load(grad), g = raw * u->grad_scale, p = load(param);
+	vec raw = load_as(u->grad, i, grad_type), g = raw * u->grad_scale;
+	vec p = load(u->param + i);
 
 	if (kind == OPT_SGD) {
 		p -= (g + p * u->weight_decay) * u->lr;
 	} else if (kind == OPT_MOMENTUM) {
-		vec buf = load(m) * u->momentum + (g + p * u->weight_decay);
+		vec buf = load(u->m + i) * u->momentum + (g + p * u->weight_decay);
 
-		store(m, buf);
+		store(u->m + i, buf);
 		p -= buf * u->lr;
 	} else {
-		vec first = load(m) * u->beta1 + g * (1 - u->beta1);
-		vec second = load(v) * u->beta2 + g * g * (1 - u->beta2);
+		vec first = load(u->m + i) * u->beta1 + g * (1 - u->beta1);
+		vec second = load(u->v + i) * u->beta2 + g * g * (1 - u->beta2);
 
-		store(m, first);
-		store(v, second);
+		store(u->m + i, first);
+		store(u->v + i, second);
 		p *= 1 - u->lr * u->weight_decay;
 		p -= first * (u->lr / u->correction1) /
 		     (vec_sqrt(second) * (1 / sqrtf(u->correction2)) + u->eps);
 	}
-	store(param, p);
+	store(u->param + i, p);
+	if (working != DTYPE_F32)
+		store_as(u->working, i, p, working);
 	return raw * raw;
 }
 
@@ -112,16 +116,24 @@ INLINE double update_tail(const struct update *u, size_t i, size_t n, const enum
 {
 	float p[VL] = {0}, g[VL] = {0}, m[VL] = {0}, v[VL] = {0};
 	size_t bytes = n * sizeof(float);
+	struct update padded = *u;
 	float squares;
 
+	padded.param = p;
+	padded.grad = g;
+	padded.m = m;
+	padded.v = v;
 	memcpy(p, u->param + i, bytes);
-	memcpy(g, u->grad + i, bytes);
+	for (size_t j = 0; j < n; j++)
+		g[j] = float_from(u->grad, i + j, u->grad_type);
 	if (kind != OPT_SGD)
 		memcpy(m, u->m + i, bytes);
 	if (kind == OPT_ADAMW)
 		memcpy(v, u->v + i, bytes);
-	squares = vec_sum(update_vector(u, p, g, m, v, kind));
+	squares = vec_sum(update_vector(&padded, 0, kind, DTYPE_F32, DTYPE_F32));
 	memcpy(u->param + i, p, bytes);
+	for (size_t j = 0; j < n && u->working; j++)
+		float_to(u->working, i + j, u->working_type, p[j]);
 	if (kind != OPT_SGD)
 		memcpy(u->m + i, m, bytes);
 	if (kind == OPT_ADAMW)
@@ -130,7 +142,8 @@ INLINE double update_tail(const struct update *u, size_t i, size_t n, const enum
 }
 
 INLINE double update_range(const struct update *u, size_t begin, size_t end,
-			   const enum optimizer kind)
+			   const enum optimizer kind, const enum dtype grad_type,
+			   const enum dtype working)
 {
 	double total = 0;
 	size_t i = begin;
@@ -139,9 +152,7 @@ INLINE double update_range(const struct update *u, size_t begin, size_t end,
 		vec sum = {0};
 
 		for (int n = 0; n < SUM_VECTORS && i + VL <= end; n++, i += VL)
-			sum += update_vector(u, u->param + i, u->grad + i,
-					     kind == OPT_SGD ? NULL : u->m + i,
-					     kind == OPT_ADAMW ? u->v + i : NULL, kind);
+			sum += update_vector(u, i, kind, grad_type, working);
 		total += (double)vec_sum(sum);
 	}
 	if (i < end)
@@ -149,19 +160,34 @@ INLINE double update_range(const struct update *u, size_t begin, size_t end,
 	return total;
 }
 
+/* The types there are: all in fp32, or a 16-bit copy with gradients of either. */
+INLINE double update_kind(const struct update *u, size_t begin, size_t end,
+			  const enum optimizer kind)
+{
+	bool wide = u->grad_type == DTYPE_F32;
+
+	if (!u->working)
+		return update_range(u, begin, end, kind, DTYPE_F32, DTYPE_F32);
+	if (u->working_type == DTYPE_F16)
+		return wide ? update_range(u, begin, end, kind, DTYPE_F32, DTYPE_F16)
+			    : update_range(u, begin, end, kind, DTYPE_F16, DTYPE_F16);
+	return wide ? update_range(u, begin, end, kind, DTYPE_F32, DTYPE_BF16)
+		    : update_range(u, begin, end, kind, DTYPE_BF16, DTYPE_BF16);
+}
+
 static double simd_update(const struct update *u, size_t begin, size_t end)
 {
 	switch (u->kind) {
 	case OPT_SGD:
-		return update_range(u, begin, end, OPT_SGD);
+		return update_kind(u, begin, end, OPT_SGD);
 	case OPT_MOMENTUM:
-		return update_range(u, begin, end, OPT_MOMENTUM);
+		return update_kind(u, begin, end, OPT_MOMENTUM);
 	default:
-		return update_range(u, begin, end, OPT_ADAMW);
+		return update_kind(u, begin, end, OPT_ADAMW);
 	}
 }
 
-static double simd_sum_squares(const float *x, size_t n)
+INLINE double squares_of(const void *x, size_t n, const enum dtype type)
 {
 	double total = 0;
 	size_t i = 0;
@@ -171,14 +197,24 @@ static double simd_sum_squares(const float *x, size_t n)
 
 		for (int k = 0; k < SUM_VECTORS && i + 4 * VL <= n; k++, i += 4 * VL) {
 			UNROLL
-			for (int j = 0; j < 4; j++)
-				sum[j] += load(x + i + j * VL) * load(x + i + j * VL);
+			for (int j = 0; j < 4; j++) {
+				vec value = load_as(x, i + (size_t)j * VL, type);
+
+				sum[j] += value * value;
+			}
 		}
 		total += (double)vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
 	}
 	for (; i < n; i++)
-		total += (double)x[i] * x[i];
+		total += (double)float_from(x, i, type) * (double)float_from(x, i, type);
 	return total;
+}
+
+static double simd_sum_squares(const void *x, enum dtype type, size_t n)
+{
+	if (type == DTYPE_F32)
+		return squares_of(x, n, DTYPE_F32);
+	return type == DTYPE_F16 ? squares_of(x, n, DTYPE_F16) : squares_of(x, n, DTYPE_BF16);
 }
 
 /* A value is finite when its exponent is not all ones. */
@@ -203,53 +239,44 @@ static bool simd_scale_check(float *x, size_t n, float scale)
 	return finite;
 }
 
-static void simd_f32_to_f16(const float *src, uint16_t *dst, size_t n)
+INLINE void narrow_to(const float *src, uint16_t *dst, size_t n, const enum dtype type)
 {
 	size_t i = 0;
 
-#if defined(KOLM_AVX512)
-	for (; i + 16 <= n; i += 16)
-		_mm256_storeu_si256(
-			(__m256i *)(dst + i),
-			_mm512_cvtps_ph(_mm512_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
-#elif defined(KOLM_AVX2)
-	for (; i + 8 <= n; i += 8)
-		_mm_storeu_si128(
-			(__m128i *)(dst + i),
-			_mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
-#endif
+	for (; i + VL <= n; i += VL)
+		store_as(dst, i, load(src + i), type);
 	for (; i < n; i++)
-		dst[i] = half_from_float(src[i]);
+		float_to(dst, i, type, src[i]);
+}
+
+INLINE void widen_from(const uint16_t *src, float *dst, size_t n, const enum dtype type)
+{
+	size_t i = 0;
+
+	for (; i + VL <= n; i += VL)
+		store(dst + i, load_as(src, i, type));
+	for (; i < n; i++)
+		dst[i] = float_from(src, i, type);
+}
+
+static void simd_f32_to_f16(const float *src, uint16_t *dst, size_t n)
+{
+	narrow_to(src, dst, n, DTYPE_F16);
 }
 
 static void simd_f16_to_f32(const uint16_t *src, float *dst, size_t n)
 {
-	size_t i = 0;
-
-#if defined(KOLM_AVX512)
-	for (; i + 16 <= n; i += 16)
-		_mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256(
-						  (const __m256i *)(src + i))));
-#elif defined(KOLM_AVX2)
-	for (; i + 8 <= n; i += 8)
-		_mm256_storeu_ps(dst + i,
-				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
-#endif
-	for (; i < n; i++)
-		dst[i] = half_to_float(src[i]);
+	widen_from(src, dst, n, DTYPE_F16);
 }
 
-/* These two are plain enough for the compiler to vectorise. */
 static void simd_f32_to_bf16(const float *src, uint16_t *dst, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		dst[i] = bfloat_from_float(src[i]);
+	narrow_to(src, dst, n, DTYPE_BF16);
 }
 
 static void simd_bf16_to_f32(const uint16_t *src, float *dst, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		dst[i] = bfloat_to_float(src[i]);
+	widen_from(src, dst, n, DTYPE_BF16);
 }
 
 /* Enough independent chains to fill two FMA units of latency 4 or 5. */
