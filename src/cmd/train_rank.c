@@ -17,145 +17,6 @@ static bool is_first(const struct training *t)
 	return t->rank->number == 0;
 }
 
-enum status training_prepare(struct training *t, struct error *err)
-{
-	struct config *c = &t->config;
-	bool base = c->engine == ENGINE_BASE;
-	enum schedule_kind kind = base ? SCHEDULE_NAIVE : (enum schedule_kind)c->schedule;
-	enum status st;
-
-	/* With one stage there is nothing to interleave. */
-	if (c->pp == 1 && (kind == SCHEDULE_INTERLEAVED || kind == SCHEDULE_ZB_H1))
-		kind = SCHEDULE_1F1B;
-	c->chunks = kind != SCHEDULE_INTERLEAVED ? 1 : c->chunks ? c->chunks : 2;
-	TRY(data_open(&t->data, c->data, (enum data_task)c->loss, c->dim, (uint64_t)c->seed,
-		      c->holdout, err));
-	t->shape = (struct model_shape){.depth = c->depth,
-					.in = t->data.in,
-					.dim = c->dim,
-					.out = t->data.out,
-					.act = (enum activation)c->activation,
-					.rows = c->micro_batch_size};
-	TRY(partition_check_split(&t->shape, c->mp, err));
-	TRY(partition_init(&t->partition, &t->shape, c->pp, c->chunks, c->layers_per_stage,
-			   err));
-	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
-	TRY(training_check_memory(t, err));
-out:
-	return st;
-}
-
-static enum status source_of_world(void *arg, size_t bytes, void **out, struct error *err)
-{
-	return comm_alloc(arg, bytes, out, err);
-}
-
-/* PyTorch scales the loss for fp16 only: bf16 has the range of fp32. */
-static struct scaler scaler_of(const struct config *c)
-{
-	if (c->precision != DTYPE_F16)
-		return (struct scaler){.scale = 1};
-	if (c->loss_scale > 0)
-		return (struct scaler){.scale = c->loss_scale};
-	return (struct scaler){.scale = c->init_scale,
-			       .growth = c->growth_factor,
-			       .backoff = c->backoff_factor,
-			       .interval = c->growth_interval};
-}
-
-/* Sums over many micro-batches lose their contributions in 16 bit: up to so many, each is
-   at least 8 units of rounding of the sum. See docs/precision.md. */
-static enum dtype grad_type_of(const struct config *c)
-{
-	int most = c->precision == DTYPE_F16 ? 256 : 32;
-
-	if (c->grad_dtype == GRAD_FP32 ||
-	    (c->grad_dtype == GRAD_AUTO && c->micro_batches > most))
-		return DTYPE_F32;
-	return (enum dtype)c->precision;
-}
-
-struct engine_options training_engine_options(const struct training *t)
-{
-	const struct config *c = &t->config;
-
-	return (struct engine_options){
-		.shape = t->shape,
-		.micro_batches = c->micro_batches,
-		.labelled = t->data.labelled,
-		.optimizer = {.kind = (enum optimizer)c->optimizer,
-			      .lr = (float)c->lr,
-			      .momentum = (float)c->momentum,
-			      .beta1 = (float)c->beta1,
-			      .beta2 = (float)c->beta2,
-			      .eps = (float)c->eps,
-			      .weight_decay = (float)c->weight_decay},
-		.clip = c->clip_grad,
-		.seed = (uint64_t)c->seed,
-		.grad_sync = c->engine == ENGINE_BASE && c->grad_sync == SYNC_DDP
-				     ? SYNC_FLAT
-				     : (enum grad_sync)c->grad_sync,
-		.bucket_bytes = (size_t)(c->bucket_mb * (1 << 20)),
-		.zero = c->zero == 1,
-		.type = (enum dtype)c->precision,
-		.grad_type = grad_type_of(c),
-		.scaler = scaler_of(c),
-		.base = c->engine == ENGINE_BASE,
-		.rank = t->rank,
-		.grid = &t->grid,
-		.partition = &t->partition,
-		.schedule = &t->schedule,
-		.inject = &t->inject,
-		.records = (struct records *)&t->records,
-	};
-}
-
-/* Where nothing is computed there is nothing to learn, and nothing to check. */
-static enum status check_virtual(const struct training *t, struct error *err)
-{
-	if (!device_is_virtual(t->dev))
-		return OK;
-	if (t->rank->locals < t->rank->ranks) {
-		FAIL(err, ERR_USAGE, "virtual devices on several machines");
-		return HINT(err, "start all %d ranks on one machine: they only sleep",
-			    t->rank->ranks);
-	}
-	if (*t->config.dump_check || t->weights_folder) {
-		FAIL(err, ERR_USAGE, "a virtual device computes no weights to write down");
-		return HINT(err, "use --device cpu");
-	}
-	return OK;
-}
-
-static enum status open_engine(struct training *t, struct error *err)
-{
-	struct config *c = &t->config;
-	struct device_options device = {
-		.threads = c->threads ? c->threads : t->rank->cores,
-		.pin = c->pin == PIN_AUTO,
-		.crowded = t->rank->oversubscribed,
-		.memory = c->device_memory,
-		.rank = t->rank->number,
-		.pace = &t->rank->pace,
-	};
-	struct engine_options engine = training_engine_options(t);
-	enum status st;
-
-	TRY(device_open(&t->dev, c->device, &device, err));
-	TRY(check_virtual(t, err));
-	c->threads = device_threads(t->dev);
-	comm_observe(t->rank->world, &t->rank->pace, &t->records);
-	if (t->rank->ranks > 1)
-		device_share(t->dev, source_of_world, t->rank->world);
-	TRY(engine_create(&t->engine, t->dev, &engine, err));
-	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->summaries),
-		       (void **)&t->summaries, err));
-	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->all_times),
-		       (void **)&t->all_times, err));
-out:
-	return st;
-}
-
 /* When mpirun ends a job it closes our output first, and then sends the signal. */
 static bool is_ending(const struct training *t)
 {
@@ -368,76 +229,6 @@ out:
 	return st;
 }
 
-static uint64_t hash(uint64_t h, const void *data, size_t n)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ bytes[i]) * 0x100000001b3;
-	return h;
-}
-
-/* What must be the same on all ranks, as one number: options and data. */
-static uint64_t hash_of(const struct training *t)
-{
-	const struct data *d = &t->data;
-	uint64_t h = 0xcbf29ce484222325;
-	struct json j;
-
-	json_init(&j, false);
-	json_begin_object(&j, NULL);
-	options_write_json(&t->config.values, &j);
-	json_put_int(&j, "in", d->in);
-	json_put_int(&j, "out", d->out);
-	json_put_int(&j, "train", d->train);
-	json_put_int(&j, "held_out", d->held_out);
-	json_put_bool(&j, "labelled", d->labelled);
-	json_end_object(&j);
-	h = hash(h, j.text.data, strlen(j.text.data));
-	json_release(&j);
-	if (d->kind != DATA_TABLE)
-		return h;
-	h = hash(h, d->table.values,
-		 (size_t)d->table.samples * (size_t)d->table.features * sizeof(float));
-	if (d->labelled)
-		return hash(h, d->table.labels,
-			    (size_t)d->table.samples * sizeof(*d->table.labels));
-	return hash(h, d->table.targets, (size_t)d->table.samples * sizeof(*d->table.targets));
-}
-
-/* Ranks of a job each read their own options and files: they could differ. */
-static enum status agree(struct training *t, struct error *err)
-{
-	struct rank *r = t->rank;
-	uint64_t *hashes;
-	enum status st;
-
-	TRY(comm_alloc(r->world, (size_t)r->ranks * sizeof(*hashes), (void **)&hashes, err));
-	hashes[r->number] = hash_of(t);
-	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * 2, DTYPE_F32, 0,
-		     err));
-	for (int i = 1; i < r->ranks; i++)
-		if (hashes[i] != hashes[0]) {
-			FAIL(err, ERR_USAGE,
-			     "rank %d has other options or other data than rank 0", i);
-			return HINT(err, "start all ranks with the same command, and the same "
-					 "files on all machines");
-		}
-out:
-	return st;
-}
-
-static enum status check_machine(const struct training *t, struct error *err)
-{
-	int wanted = t->config.nproc_per_node;
-
-	if (!wanted || wanted == t->rank->locals)
-		return OK;
-	FAIL(err, ERR_USAGE, "--nproc-per-node %d, but there are %d ranks here", wanted,
-	     t->rank->locals);
-	return HINT(err, "leave it out, or start as many");
-}
-
 enum status training_rank(struct rank *rank, void *arg, struct error *err)
 {
 	enum status st;
@@ -446,12 +237,12 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 
 	t->rank = rank;
 	rank_at(rank, "preparing the run");
-	TRY(check_machine(t, err));
+	TRY(training_check_machine(t, err));
 	if (!t->schedule.orders) {
 		TRY(training_prepare(t, err));
-		TRY(agree(t, err));
+		TRY(training_agree(t, err));
 	}
-	TRY(open_engine(t, err));
+	TRY(training_open_engine(t, err));
 	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");

@@ -49,9 +49,15 @@ void training_free(struct training *t);
 /* Start the ranks of a run whose config was read, and wait for its end. */
 enum status training_run(struct training *t, struct error *err);
 
-/* train_rank.c: the life of a rank. prepare is done by all ranks of a job, or once before
-   they are forked: data, layers to stages, schedule. */
+/* train_setup.c: prepare is done by all ranks of a job, or once before they are forked: data,
+   layers to stages, schedule. A rank of a job then looks at where it is, and whether all
+   have the same options and data; each opens its device and its engine. */
 enum status training_prepare(struct training *t, struct error *err);
+enum status training_check_machine(const struct training *t, struct error *err);
+enum status training_agree(struct training *t, struct error *err);
+enum status training_open_engine(struct training *t, struct error *err);
+
+/* train_rank.c: the life of a rank. */
 enum status training_rank(struct rank *rank, void *arg, struct error *err);
 
 struct engine_options training_engine_options(const struct training *t);
