@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "trace/compare.h"
 #include "report/html.h"
 #include "report/pdf.h"
 #include "report/report.h"
@@ -65,10 +66,34 @@ out:
 	return st;
 }
 
+/* A step as a run has recorded it: its stages, or its ranks where there is only one. The
+   last one kept, if that one is not. */
+static enum status read_timeline(const char *run, int step, struct timeline *out,
+				 struct error *err)
+{
+	struct trace t = {0};
+	struct comparison c = {0};
+	enum status st;
+
+	*out = (struct timeline){0};
+	TRY(trace_load(&t, run, err));
+	if (step < t.first_step || step > t.last_step)
+		step = t.last_step;
+	TRY(compare_step(&c, &t, step, t.grid.pp == 1, err));
+	*out = c.measured;
+	out->rows = NULL; /* they are numbered from 0 on */
+	out->row = t.grid.pp == 1 ? "rank" : NULL;
+	c.measured = (struct timeline){0};
+	comparison_release(&c);
+out:
+	trace_release(&t);
+	return st;
+}
+
 static enum status make(const struct options *o, const struct option_values *values,
 			struct error *err)
 {
-	struct report_options how = {.title = o->title};
+	struct report_options how = {.title = o->title, .read_timeline = read_timeline};
 	struct sources sources = {.studies = NULL};
 	struct document document;
 	enum status st = OK;
