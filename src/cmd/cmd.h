@@ -20,7 +20,8 @@ enum status cmd_devices(int argc, char *const *argv, struct error *err);
 
 /* Their options; that of train is config_table. */
 extern const struct option_table verify_table, max_batch_table, grid_table, schedule_table;
-extern const struct option_table top_table, trace_table, bench_table, studies_table, report_table;
+extern const struct option_table top_table, trace_table, bench_table, studies_table,
+	report_table;
 extern const struct option_table doctor_table, devices_table;
 
 #endif

@@ -131,8 +131,8 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 
 void run_remove(const char *folder)
 {
-	static const char *const names[] = {"config.json",   "command.txt", "metrics.jsonl",
-					    "summary.json",  "job.json",    "timeline.json",
+	static const char *const names[] = {"config.json",	"command.txt", "metrics.jsonl",
+					    "summary.json",	"job.json",    "timeline.json",
 					    "final.safetensors"};
 	char path[PATH_MAX];
 
