@@ -1,10 +1,7 @@
-/* test_trace.c - timeline.json of real runs against the format and the schedule; what is
-   made of records that are not so simple; and garbage. */
+/* test_trace.c - timeline.json of real runs against the format and the schedule. */
 #include "timeline_format.h"
 
-#include "base/file.h"
 #include "cmd/cmd.h"
-#include "engine/engine.h"
 #include "trace/compare.h"
 
 #include <signal.h>
@@ -40,144 +37,42 @@ struct run_case {
 #define VIRTUAL \
 	"--device virtual:gflops=20,link=200MB/s,latency=250us --dim 512 --depth 16 --batch 64 "
 
+/* clang-format off */
 static const struct run_case cases[] = {
-	{"alone",
-	 "--dim 64 --depth 3 --batch 32 --steps 3 --warmup 0",
-	 {1, 1, 1},
-	 SCHEDULE_1F1B,
-	 1,
-	 1,
-	 0,
-	 2},
-	{"2x2x2",
-	 "--dim 64 --depth 4 --batch 32 --dp 2 --pp 2 --mp 2 --micro-batches 4 --steps 12",
-	 {2, 2, 2},
-	 SCHEDULE_1F1B,
-	 4,
-	 1,
-	 4,
-	 11},
-	{"fp16 zero",
-	 "--amp --zero 1 --dim 64 --depth 3 --batch 32 --dp 2 --micro-batches 2 --steps 4 "
-	 "--warmup 0 --trace 3",
-	 {2, 1, 1},
-	 SCHEDULE_1F1B,
-	 2,
-	 1,
-	 1,
-	 3},
-	{"clipped adamw",
-	 "--optimizer adamw --clip-grad 1 --dim 64 --depth 4 --batch 32 --pp 2 --dp 2 "
-	 "--micro-batches 2 --steps 4 --warmup 0",
-	 {2, 2, 1},
-	 SCHEDULE_1F1B,
-	 2,
-	 1,
-	 0,
-	 3},
-	{"master",
-	 "--grad-sync master --dim 64 --depth 3 --batch 36 --dp 3 --micro-batches 2 --steps 4 "
-	 "--warmup 0",
-	 {3, 1, 1},
-	 SCHEDULE_1F1B,
-	 2,
-	 1,
-	 0,
-	 3},
-	{"base",
-	 "--engine base --dim 64 --depth 4 --batch 32 --pp 2 --dp 2 --micro-batches 2 --steps 4 "
-	 "--warmup 0",
-	 {2, 2, 1},
-	 SCHEDULE_NAIVE,
-	 2,
-	 1,
-	 0,
-	 3},
-	{"pauses",
-	 "--inject at=forward,sleep=1ms --dim 64 --depth 4 --batch 32 --pp 2 --micro-batches 2 "
-	 "--steps 3 --warmup 0",
-	 {1, 2, 1},
-	 SCHEDULE_1F1B,
-	 2,
-	 1,
-	 0,
-	 2},
-	{"csv",
-	 "--data csv:DATA --dim 16 --depth 4 --batch 32 --pp 2 --micro-batches 2 --steps 3 "
-	 "--warmup 0",
-	 {1, 2, 1},
-	 SCHEDULE_1F1B,
-	 2,
-	 1,
-	 0,
-	 2},
-	{"naive",
-	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule naive",
-	 {1, 4, 1},
-	 SCHEDULE_NAIVE,
-	 8,
-	 1,
-	 0,
-	 2},
-	{"gpipe",
-	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
-	 {1, 4, 1},
-	 SCHEDULE_GPIPE,
-	 8,
-	 1,
-	 0,
-	 2},
-	{"1f1b",
-	 VIRTUAL "--pp 4 --dp 2 --micro-batches 8 --steps 3 --warmup 0",
-	 {2, 4, 1},
-	 SCHEDULE_1F1B,
-	 8,
-	 1,
-	 0,
-	 2},
-	{"interleaved",
-	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule interleaved",
-	 {1, 4, 1},
-	 SCHEDULE_INTERLEAVED,
-	 8,
-	 2,
-	 0,
-	 2},
-	{"two stages",
-	 VIRTUAL "--pp 2 --micro-batches 4 --steps 3 --warmup 0 --schedule interleaved "
-		 "--chunks 3",
-	 {1, 2, 1},
-	 SCHEDULE_INTERLEAVED,
-	 4,
-	 3,
-	 0,
-	 2},
-	{"zb-h1",
-	 VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule zb-h1",
-	 {1, 4, 1},
-	 SCHEDULE_ZB_H1,
-	 8,
-	 1,
-	 0,
-	 2},
-	{"slow link",
-	 "--device virtual:gflops=20,link=4MB/s,latency=5ms --dim 512 --depth 16 "
-	 "--batch 64 --pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
-	 {1, 4, 1},
-	 SCHEDULE_GPIPE,
-	 8,
-	 1,
-	 0,
-	 2},
-	{"base, virtual",
-	 VIRTUAL "--engine base --pp 4 --micro-batches 8 --steps 3 --warmup 0",
-	 {1, 4, 1},
-	 SCHEDULE_NAIVE,
-	 8,
-	 1,
-	 0,
-	 2},
+	{"alone", "--dim 64 --depth 3 --batch 32 --steps 3 --warmup 0",
+	 {1, 1, 1}, SCHEDULE_1F1B, 1, 1, 0, 2},
+	{"2x2x2", "--dim 64 --depth 4 --batch 32 --dp 2 --pp 2 --mp 2 --micro-batches 4 --steps 12",
+	 {2, 2, 2}, SCHEDULE_1F1B, 4, 1, 4, 11},
+	{"fp16 zero", "--amp --zero 1 --dim 64 --depth 3 --batch 32 --dp 2 --micro-batches 2 --steps 4 --warmup 0 --trace 3",
+	 {2, 1, 1}, SCHEDULE_1F1B, 2, 1, 1, 3},
+	{"clipped adamw", "--optimizer adamw --clip-grad 1 --dim 64 --depth 4 --batch 32 --pp 2 --dp 2 --micro-batches 2 --steps 4 --warmup 0",
+	 {2, 2, 1}, SCHEDULE_1F1B, 2, 1, 0, 3},
+	{"master", "--grad-sync master --dim 64 --depth 3 --batch 36 --dp 3 --micro-batches 2 --steps 4 --warmup 0",
+	 {3, 1, 1}, SCHEDULE_1F1B, 2, 1, 0, 3},
+	{"base", "--engine base --dim 64 --depth 4 --batch 32 --pp 2 --dp 2 --micro-batches 2 --steps 4 --warmup 0",
+	 {2, 2, 1}, SCHEDULE_NAIVE, 2, 1, 0, 3},
+	{"pauses", "--inject at=forward,sleep=1ms --dim 64 --depth 4 --batch 32 --pp 2 --micro-batches 2 --steps 3 --warmup 0",
+	 {1, 2, 1}, SCHEDULE_1F1B, 2, 1, 0, 2},
+	{"csv", "--data csv:DATA --dim 16 --depth 4 --batch 32 --pp 2 --micro-batches 2 --steps 3 --warmup 0",
+	 {1, 2, 1}, SCHEDULE_1F1B, 2, 1, 0, 2},
+	{"naive", VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule naive",
+	 {1, 4, 1}, SCHEDULE_NAIVE, 8, 1, 0, 2},
+	{"gpipe", VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
+	 {1, 4, 1}, SCHEDULE_GPIPE, 8, 1, 0, 2},
+	{"1f1b", VIRTUAL "--pp 4 --dp 2 --micro-batches 8 --steps 3 --warmup 0",
+	 {2, 4, 1}, SCHEDULE_1F1B, 8, 1, 0, 2},
+	{"interleaved", VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule interleaved",
+	 {1, 4, 1}, SCHEDULE_INTERLEAVED, 8, 2, 0, 2},
+	{"two stages", VIRTUAL "--pp 2 --micro-batches 4 --steps 3 --warmup 0 --schedule interleaved --chunks 3",
+	 {1, 2, 1}, SCHEDULE_INTERLEAVED, 4, 3, 0, 2},
+	{"zb-h1", VIRTUAL "--pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule zb-h1",
+	 {1, 4, 1}, SCHEDULE_ZB_H1, 8, 1, 0, 2},
+	{"slow link", "--device virtual:gflops=20,link=4MB/s,latency=5ms --dim 512 --depth 16 --batch 64 --pp 4 --micro-batches 8 --steps 3 --warmup 0 --schedule gpipe",
+	 {1, 4, 1}, SCHEDULE_GPIPE, 8, 1, 0, 2},
+	{"base, virtual", VIRTUAL "--engine base --pp 4 --micro-batches 8 --steps 3 --warmup 0",
+	 {1, 4, 1}, SCHEDULE_NAIVE, 8, 1, 0, 2},
 };
+/* clang-format on */
 
 static enum status train(const char *text, const char *run)
 {
@@ -417,205 +312,6 @@ static void an_interrupted_run_leaves_its_timeline(void **state)
 	format_close(&f, &s);
 }
 
-/* ---- records that are not so simple ---- */
-
-static struct schedule two_stages;
-
-static struct record record(int kind, int64_t begin, int64_t end)
-{
-	return (struct record){
-		.begin = begin, .end = end, .kind = (int16_t)kind, .micro_batch = -1};
-}
-
-static struct record message(int kind, int64_t begin, int64_t end, int peer, uint64_t sequence)
-{
-	struct record r = record(kind, begin, end);
-
-	r.peer = (int16_t)peer;
-	r.sequence = sequence;
-	return r;
-}
-
-static void fill(struct trace *t, int rank, const struct record *records, int n)
-{
-	t->ranks[rank].records = malloc((size_t)n * sizeof(*records));
-	memcpy(t->ranks[rank].records, records, (size_t)n * sizeof(*records));
-	t->ranks[rank].count = n;
-}
-
-static const struct record *find(const struct trace *t, int rank, int kind, int number)
-{
-	for (int64_t i = 0; i < t->ranks[rank].count; i++)
-		if (t->ranks[rank].records[i].kind == kind && number-- == 0)
-			return &t->ranks[rank].records[i];
-	fail_msg("rank %d has no such record", rank);
-	return NULL;
-}
-
-static struct trace two_ranks(void)
-{
-	struct trace t = {
-		.grid = {1, 2, 1}, .schedule = SCHEDULE_GPIPE, .micro_batches = 2, .chunks = 1};
-
-	assert_int_equal(trace_init(&t, &err), OK);
-	assert_int_equal(schedule_init(&two_stages, SCHEDULE_GPIPE, 2, 2, 1, &err), OK);
-	return t;
-}
-
-/* Two sends are under way at once, and the receiver has posted early without knowing when
-   its partner came, as over MPI. */
-static void transfers_follow_each_other_and_ends_fit(void **state)
-{
-	struct record sender[] = {
-		record(RECORD_STEP, 1000, 2000), message(RECORD_SEND, 1100, 1400, 1, 7),
-		message(RECORD_SEND, 1150, 1390, 1, 8),
-		message(RECORD_SEND, 900, 950, 1, 6), /* before the step */
-	};
-	struct record receiver[] = {
-		record(RECORD_STEP, 1000, 2000),
-		message(RECORD_RECEIVE, 1001, 1300, 0, 7),
-		message(RECORD_RECEIVE, 1001, 1350, 0, 8),
-		message(RECORD_WAIT, 1001, 1300, 0, 7),
-		record(RECORD_PAUSE, 1500, 1500), /* no time */
-	};
-	struct trace t = two_ranks();
-	(void)state;
-
-	receiver[3].of = RECORD_RECEIVE;
-	fill(&t, 0, sender, ARRAY_SIZE(sender));
-	fill(&t, 1, receiver, ARRAY_SIZE(receiver));
-	assert_int_equal(trace_arrange(&t, 8, &two_stages, &err), OK);
-	assert_int_equal(t.ranks[0].count, 3);
-	assert_int_equal(t.ranks[1].count, 4);
-	/* What has arrived is no longer sent; the second one follows the first. */
-	assert_int_equal(find(&t, 0, RECORD_SEND, 0)->begin, 100);
-	assert_int_equal(find(&t, 0, RECORD_SEND, 0)->end, 300);
-	assert_int_equal(find(&t, 0, RECORD_SEND, 1)->begin, 300);
-	assert_int_equal(find(&t, 0, RECORD_SEND, 1)->end, 350);
-	assert_int_equal(find(&t, 1, RECORD_RECEIVE, 0)->begin, 100);
-	assert_int_equal(find(&t, 1, RECORD_RECEIVE, 1)->begin, 300);
-	assert_int_equal(find(&t, 1, RECORD_WAIT, 0)->ready, 100);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(find(&t, 0, RECORD_SEND, i)->micro_batch, i);
-		assert_int_equal(find(&t, 1, RECORD_RECEIVE, i)->micro_batch, i);
-		assert_int_equal(find(&t, 0, RECORD_SEND, i)->sequence,
-				 find(&t, 1, RECORD_RECEIVE, i)->sequence);
-	}
-	trace_release(&t);
-	schedule_release(&two_stages);
-}
-
-/* The ring of one rank has lost a part of step 3: it begins with step 4. */
-static void only_whole_steps_are_kept(void **state)
-{
-	struct trace t = two_ranks();
-	struct record all[2][8];
-	(void)state;
-
-	for (int rank = 0; rank < 2; rank++)
-		for (int i = 0; i < 8; i++) {
-			all[rank][i] = record(RECORD_STEP, 1000 * i, 1000 * i + 900);
-			all[rank][i].step = i + rank * 3;
-		}
-	fill(&t, 0, all[0], 8); /* steps 0 to 7 */
-	fill(&t, 1, all[1], 8); /* steps 3 to 10 */
-	t.ranks[1].overwritten = true;
-	assert_int_equal(trace_arrange(&t, 100, &two_stages, &err), OK);
-	assert_int_equal(t.first_step, 4);
-	assert_int_equal(t.last_step, 7);
-	assert_int_equal(t.ranks[0].count, 4);
-	assert_int_equal(t.ranks[1].count, 4);
-	trace_release(&t);
-	schedule_release(&two_stages);
-}
-
-static void a_ring_keeps_the_newest(void **state)
-{
-	struct records r;
-	(void)state;
-
-	assert_int_equal(records_init(&r, 4, &err), OK);
-	for (int i = 0; i < 7; i++) {
-		struct record what = record(RECORD_FORWARD, i, i + 1);
-
-		r.step = i;
-		records_add(&r, &what);
-	}
-	assert_int_equal(records_kept(&r), 4);
-	for (int i = 0; i < 4; i++) {
-		assert_int_equal(records_at(&r, i)->begin, i + 3);
-		assert_int_equal(records_at(&r, i)->step, i + 3);
-	}
-	records_release(&r);
-	assert_int_equal(records_init(&r, 0, &err), OK);
-	records_add(&r, &(struct record){0});
-	assert_int_equal(records_kept(&r), 0);
-}
-
-/* ---- garbage ---- */
-
-static void parse(const char *bytes, size_t size)
-{
-	struct trace t;
-	struct comparison c;
-
-	err = (struct error){0};
-	if (trace_parse(&t, bytes, size, "garbage", &err) != OK) {
-		assert_true(*err.msg);
-		return;
-	}
-	if (compare_step(&c, &t, t.last_step, true, &err) == OK) {
-		struct text out;
-
-		text_init(&out);
-		comparison_draw_text(&c, 50, &out);
-		comparison_draw_svg(&c, &t, &out);
-		text_release(&out);
-		comparison_release(&c);
-	}
-	trace_release(&t);
-}
-
-static void garbage_is_an_error(void **state)
-{
-	struct random random = random_start("garbage");
-	char path[600], *bytes, *copy;
-	size_t size;
-	(void)state;
-
-	snprintf(path, sizeof(path), "%s/timeline.json", run_case(&cases[6]));
-	assert_int_equal(file_read(path, 1 << 24, &bytes, &size, &err), OK);
-	copy = malloc(size);
-	for (int i = 0; i < 300; i++) {
-		memcpy(copy, bytes, size);
-		for (int k = random_int(&random, 1, 4); k > 0; k--)
-			copy[random_int(&random, 0, (int)size - 1)] =
-				"0123456789-{}[],:\"e."[random_int(&random, 0, 19)];
-		parse(copy, i % 3 ? size : (size_t)random_int(&random, 0, (int)size));
-	}
-	free(copy);
-	free(bytes);
-}
-
-static void what_does_not_fit_is_refused(void **state)
-{
-	static const char *const bad[] = {
-		"",
-		"[]",
-		"{}",
-		"{\"otherData\": {\"schema\": \"other\"}}",
-		"{\"otherData\": {\"schema\": \"kolm.timeline/1\"}}",
-	};
-	struct trace t;
-	(void)state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(trace_parse(&t, bad[i], strlen(bad[i]), "bad", &err),
-				 ERR_USAGE);
-	assert_int_equal(trace_load(&t, "/nonexistent", &err), ERR_USAGE);
-	assert_non_null(strstr(err.msg, "/nonexistent"));
-}
-
 /* Files of other runs: are they of the format? */
 static char **files;
 
@@ -635,14 +331,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest given[] = {cmocka_unit_test(files_follow_the_format)};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_ring_keeps_the_newest),
-		cmocka_unit_test(transfers_follow_each_other_and_ends_fit),
-		cmocka_unit_test(only_whole_steps_are_kept),
 		cmocka_unit_test(timelines_follow_the_format_and_the_schedule),
 		cmocka_unit_test(without_tracing_there_is_no_timeline),
 		cmocka_unit_test(an_interrupted_run_leaves_its_timeline),
-		cmocka_unit_test(garbage_is_an_error),
-		cmocka_unit_test(what_does_not_fit_is_refused),
 	};
 
 	files = argv + 1;
