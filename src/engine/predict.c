@@ -16,8 +16,8 @@ static size_t row_doubles(const struct engine *e)
 /* Everybody's row, from everybody. */
 static enum status collect(struct engine *e, double **all, struct error *err)
 {
-	size_t row = row_doubles(e), ranks = e->rank ? (size_t)e->rank->ranks : 1;
-	size_t at = e->rank ? row * (size_t)e->rank->number : 0;
+	size_t row = row_doubles(e), ranks = (size_t)e->rank->ranks;
+	size_t at = row * (size_t)e->rank->number;
 	enum status st;
 
 	TRY(comm_alloc(e->rank->world, ranks * row * sizeof(double), (void **)all, err));
@@ -59,7 +59,7 @@ static enum status put_together(const struct engine *e, const double *all,
 {
 	const struct links *links = device_links(e->dev);
 	int stages = e->grid.pp, chunks = e->model.n_chunks;
-	struct part_cost *parts = calloc((size_t)(stages * chunks), sizeof(*parts));
+	struct part_cost *parts = calloc((size_t)stages * (size_t)chunks, sizeof(*parts));
 	double *tails = calloc((size_t)stages, sizeof(*tails));
 	struct costs costs = {.parts = parts, .stop_and_wait = e->options.base};
 	struct timeline t;

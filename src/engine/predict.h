@@ -22,7 +22,8 @@ struct prediction_of_step {
 	double bubble; /* of the schedule */
 };
 
-/* Collective, before the first step. Not for DataParallel: then it is all NAN. */
+/* Collective, before the first step; the engine has a rank. Not for DataParallel: then it is
+   all NAN. */
 enum status engine_predict(struct engine *e, struct prediction_of_step *p, struct error *err);
 
 /* calibrate.c: what the parts of a step take here; parts has one per chunk. */

@@ -62,9 +62,9 @@ static void add_powers(struct ticks *t, int max, double base, const double *step
 	double every = ceil((last - first + 1) / max);
 
 	t->count = 0;
-	for (double power = first; power <= last + 0.5; power += every)
+	for (int k = 0; first + k * every <= last + 0.5; k++)
 		for (int i = 0; i < n; i++) {
-			double at = steps[i] * pow(base, power);
+			double at = steps[i] * pow(base, first + k * every);
 
 			if (t->count < TICKS_MAX && at >= t->low * (1 - 1e-9) &&
 			    at <= t->high * (1 + 1e-9))

@@ -3,6 +3,7 @@
 #include "report/fields.h"
 #include "base/util.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,6 +328,7 @@ struct chart *study_chart(struct fields *f, const json_t *root, const json_t *sp
 	read_keys(&m);
 	if (f->status != OK)
 		return NULL;
+	assert(m.y_count > 0); /* or the keys would have failed */
 	m.chart = chart_new(&d->arena, kind, SERIES_MAX);
 	if (!m.chart || !m.chart->series)
 		return NULL;
