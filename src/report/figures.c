@@ -47,13 +47,18 @@ void figure_timeline(struct document *d, const struct timeline *t, const char *t
 	struct span *spans = arena_get(&d->arena, (size_t)t->count, sizeof(*spans));
 	struct stage_time *totals = arena_get(&d->arena, (size_t)t->stages, sizeof(*totals));
 
-	if (!f || !spans || !totals)
+	int *rows = t->rows ? arena_get(&d->arena, (size_t)t->stages, sizeof(*rows)) : NULL;
+
+	if (!f || !spans || !totals || (t->rows && !rows))
 		return;
+	if (rows)
+		memcpy(rows, t->rows, (size_t)t->stages * sizeof(*rows));
 	memcpy(spans, t->spans, (size_t)t->count * sizeof(*spans));
 	memcpy(totals, t->totals, (size_t)t->stages * sizeof(*totals));
 	f->timeline = *t;
 	f->timeline.spans = spans;
 	f->timeline.totals = totals;
+	f->timeline.rows = rows;
 	f->title = document_string(d, title);
 	document_drawing(
 		d,

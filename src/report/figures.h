@@ -6,6 +6,13 @@
 #include "report/document.h"
 #include "schedule/timeline.h"
 
+/*
+ * Fill a timeline with what a run has measured in one of its steps, -1: the last one kept. OK
+ * with no stages: the run has recorded nothing.
+ */
+typedef enum status (*timeline_reader)(const char *run_folder, int step, struct timeline *out,
+				       struct error *err);
+
 void figure_grid(struct document *d, const struct grid *g, const char *caption);
 /* The document has copies of what it needs. */
 void figure_timeline(struct document *d, const struct timeline *t, const char *title,

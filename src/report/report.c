@@ -205,7 +205,7 @@ out:
 	return st;
 }
 
-static struct section add_runs(struct document *d, struct sources *s)
+static struct section add_runs(struct document *d, struct sources *s, timeline_reader reader)
 {
 	struct section section = {NULL, NULL};
 	size_t place, end;
@@ -218,7 +218,7 @@ static struct section add_runs(struct document *d, struct sources *s)
 	/* The table of all of them links to what follows: it is made when that is there. */
 	place = d->count;
 	for (int i = 0; i < s->run_count; i++)
-		run_result_add(&s->runs[i], d);
+		run_result_add(&s->runs[i], d, reader);
 	end = d->count;
 	document_table(d, run_result_compare(s->runs, s->run_count, d));
 	document_move(d, end, place);
@@ -259,7 +259,7 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	TRY(add_overlap(d, err));
 	add_measured(d, s, o->read_timeline);
 	TRY(add_studies(d, s, o->read_timeline, err));
-	own.runs = add_runs(d, s);
+	own.runs = add_runs(d, s, o->read_timeline);
 	report_add_bottlenecks(d, s);
 	report_add_index(d, s, &own);
 	/* The summary links to all that: it is made last and put in its place. */

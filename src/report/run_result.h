@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "grid/grid.h"
 #include "report/document.h"
+#include "report/figures.h"
 
 #include <limits.h>
 
@@ -29,7 +30,7 @@ enum status run_result_parse(struct run_result *r, const char *summary, size_t s
 void run_result_release(struct run_result *r);
 
 /* Its heading and everything below it. */
-void run_result_add(struct run_result *r, struct document *d);
+void run_result_add(struct run_result *r, struct document *d, timeline_reader reader);
 
 /* A table with a row per run. */
 struct table *run_result_compare(const struct run_result *runs, int n, struct document *d);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ROWS_MAX = 32 }; /* of a timeline */
+
 static struct value number(double x)
 {
 	return (struct value){.present = !isnan(x), .number = x};
@@ -265,7 +267,18 @@ static struct table *rank_table(struct document *d, const struct run_result *r)
 	return t;
 }
 
-void run_result_add(struct run_result *r, struct document *d)
+/* The last step that the run has kept, if there are not too many rows to be read. */
+static void add_timeline(struct run_result *r, struct document *d, timeline_reader reader)
+{
+	struct timeline t = {.stages = 0};
+
+	if (reader && *r->folder && reader(r->folder, -1, &t, NULL) == OK && t.stages > 0 &&
+	    t.stages <= ROWS_MAX)
+		figure_timeline(d, &t, "The last step, as measured", "");
+	timeline_release(&t);
+}
+
+void run_result_add(struct run_result *r, struct document *d, timeline_reader reader)
 {
 	bool scaled = false;
 
@@ -283,6 +296,7 @@ void run_result_add(struct run_result *r, struct document *d)
 	if (r->command)
 		document_code(d, r->command);
 	document_table(d, rank_table(d, r));
+	add_timeline(r, d, reader);
 	document_chart(d, breakdown(d, r));
 	document_chart(d, memory(d, r));
 	document_chart(d, curve(d, r, "Loss", offsetof(struct run_step, loss), false));

@@ -9,16 +9,10 @@
 #include "base/error.h"
 #include "grid/grid.h"
 #include "report/document.h"
+#include "report/figures.h"
 #include "schedule/timeline.h"
 
 #include <limits.h>
-
-/*
- * Fill a timeline with what a run has measured in one of its steps. OK with no stages:
- * the run has recorded nothing.
- */
-typedef enum status (*timeline_reader)(const char *run_folder, int step, struct timeline *out,
-				       struct error *err);
 
 struct study {
 	char folder[PATH_MAX];

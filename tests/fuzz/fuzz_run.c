@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     metrics ? metrics + 5 : "", "fuzz", &err) == OK) {
 		document_init(&d);
 		text_init(&out);
-		run_result_add(&r, &d);
+		run_result_add(&r, &d, NULL);
 		document_table(&d, run_result_compare(&r, 1, &d));
 		html_format(&d, &out);
 		text_release(&out);

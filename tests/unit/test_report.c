@@ -511,7 +511,7 @@ static void a_run_shows_its_ranks_and_losses(void **state)
 	document_init(&d);
 	assert_int_equal(
 		run_result_parse(&r, summary, strlen(summary), metrics, "s.json", &err), OK);
-	run_result_add(&r, &d);
+	run_result_add(&r, &d, NULL);
 	t = find_block(&d, BLOCK_TABLE, 0)->table;
 	assert_string_equal(t->rows[0].values[t->column_count - 1].text, "0 to 2, 5");
 	c = find_block(&d, BLOCK_CHART, 0)->chart;
