@@ -17,6 +17,8 @@ static void print(const char *prefix, const char *fmt, va_list ap)
 
 	/* One write per line, so that lines of several processes do not mix. */
 	vsnprintf(line, sizeof(line), fmt, ap);
+	fflush(stdout); /* what was printed before comes before, also where both end up in one
+			   file */
 	fprintf(stderr, "%s%s\n", prefix, line);
 }
 
