@@ -26,7 +26,7 @@ enum block_kind {
 	BLOCK_DRAWING,
 	BLOCK_ANSWER,
 	BLOCK_CONTENTS, /* the list of headings, on paper */
-	BLOCK_NEW_PAGE, /* on paper */
+	BLOCK_NEW_PAGE, /* on paper, unless this one is nearly empty */
 };
 
 /* Something that draws itself at its own size. */

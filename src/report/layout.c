@@ -276,7 +276,8 @@ static size_t put_block(struct layout *l, size_t i)
 		put_contents(l);
 		break;
 	case BLOCK_NEW_PAGE:
-		if (l->y > CONTENT_TOP)
+		/* Nearly empty pages help nobody. */
+		if (l->y > CONTENT_TOP + (CONTENT_BOTTOM - CONTENT_TOP) * 0.4)
 			layout_new_page(l);
 		break;
 	}

@@ -5,10 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CELL_GAP 10.0 /* between the texts of neighbouring columns */
-#define ROW_PAD	 5.0
+#define ROW_PAD 5.0
 
-static const double sizes[] = {8.2, 7.6, 7, 6.4, 5.8};
+static const double sizes[] = {8.2, 7.6, 7, 6.4, 5.8, 5.3};
 static const struct setting title_setting = {
 	{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0, false};
 static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0, false};
@@ -18,7 +17,7 @@ struct grid_of_cells {
 	const struct table *t;
 	double *widths; /* (columns) of the text */
 	struct setting cell, head;
-	double left;
+	double left, gap; /* gap: between the texts of neighbouring columns */
 };
 
 static void cell_text(const struct grid_of_cells *g, int row, int column, struct text *out)
@@ -68,7 +67,7 @@ static void measure(const struct grid_of_cells *g, int column, double *wanted, d
    the rest. False: not even that fits. */
 static bool share_out(struct grid_of_cells *g)
 {
-	double room = CONTENT_WIDTH - CELL_GAP * g->t->column_count;
+	double room = CONTENT_WIDTH - g->gap * g->t->column_count;
 	double wanted = 0, needed = 0, lacking = 0;
 	double *wants = calloc((size_t)g->t->column_count, sizeof(double));
 
@@ -94,6 +93,7 @@ static bool share_out(struct grid_of_cells *g)
 
 static void choose_size(struct grid_of_cells *g, double size)
 {
+	g->gap = size > 7.5 ? 10 : size * 1.05;
 	g->cell = (struct setting){{.size = size}, size * 1.32, INK_TEXT, 0, false};
 	g->head =
 		(struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0, false};
@@ -118,7 +118,7 @@ static double table_width(const struct grid_of_cells *g)
 	double sum = 0;
 
 	for (int i = 0; i < g->t->column_count; i++)
-		sum += g->widths[i] + CELL_GAP;
+		sum += g->widths[i] + g->gap;
 	return sum;
 }
 
@@ -128,10 +128,10 @@ static void reason_place(const struct grid_of_cells *g, const struct row *r, dou
 {
 	int shown = row_shown_cells(g->t, r);
 
-	*x = g->left + CELL_GAP / 2;
+	*x = g->left + g->gap / 2;
 	for (int i = 0; i < shown; i++)
-		*x += g->widths[i] + CELL_GAP;
-	*width = g->left + CONTENT_WIDTH - *x - CELL_GAP / 2;
+		*x += g->widths[i] + g->gap;
+	*width = g->left + CONTENT_WIDTH - *x - g->gap / 2;
 }
 
 static double row_height(const struct grid_of_cells *g, int row)
@@ -183,7 +183,7 @@ static void draw_cell(const struct grid_of_cells *g, int row, int column, double
 
 static void draw_row(const struct grid_of_cells *g, int row)
 {
-	double x = g->left + CELL_GAP / 2, height = row_height(g, row), width = table_width(g);
+	double x = g->left + g->gap / 2, height = row_height(g, row), width = table_width(g);
 	struct setting alarm = g->cell;
 
 	alarm.ink = INK_ALARM;
@@ -193,7 +193,7 @@ static void draw_row(const struct grid_of_cells *g, int row)
 	for (int i = 0; i < g->t->column_count; i++) {
 		if (is_shown(g, row, i))
 			draw_cell(g, row, i, x);
-		x += g->widths[i] + CELL_GAP;
+		x += g->widths[i] + g->gap;
 	}
 	if (row >= 0 && g->t->rows[row].failed) {
 		reason_place(g, &g->t->rows[row], &x, &width);
@@ -209,15 +209,21 @@ static void draw_row(const struct grid_of_cells *g, int row)
 static double start_height(const struct grid_of_cells *g)
 {
 	double height = row_height(g, -1) + 6; /* and a little above it */
+	double first = 0, all = 0, page;
 
 	if (*g->t->title)
 		height += layout_count_lines(g->l, &title_setting, CONTENT_WIDTH, g->t->title) *
 				  title_setting.leading +
 			  3;
-	for (int row = 0; row < imin(g->t->row_count, 3); row++)
-		height += row_height(g, row);
-	/* Rows as high as pages begin wherever there is some room. */
-	return fmin(height, (CONTENT_BOTTOM - CONTENT_TOP) / 2);
+	/* A small table stays together, a large one begins with three rows, and rows as high as
+	   pages begin wherever there is some room. */
+	for (int row = 0; row < g->t->row_count; row++) {
+		if (row < 3)
+			first += row_height(g, row);
+		all += row_height(g, row);
+	}
+	page = CONTENT_BOTTOM - CONTENT_TOP;
+	return fmin(height + (all < page / 3 ? all : first), page / 2);
 }
 
 double layout_table_start(struct layout *l, const struct table *t)

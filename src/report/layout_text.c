@@ -45,6 +45,24 @@ static size_t letters_that_fit(struct layout *l, const struct font *font, double
 	return at;
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Up to where text stays together: a space, a line end, and in prose a hyphen between
+   letters. Commands are copied: they have spaces only. */
+static size_t word_length(const struct font *font, const char *text)
+{
+	size_t n = strcspn(text, " \n");
+
+	for (size_t i = 3; !font->mono && i + 3 < n; i++)
+		if (text[i] == '-' && is_letter(text[i - 1]) && is_letter(text[i + 1]) &&
+		    text[0] != '-')
+			return i + 1;
+	return n;
+}
+
 size_t layout_line(struct layout *l, const struct font *font, double width, const char *text,
 		   const char **next)
 {
@@ -52,7 +70,7 @@ size_t layout_line(struct layout *l, const struct font *font, double width, cons
 	size_t at = 0;
 
 	while (text[at] && text[at] != '\n') {
-		size_t gap = strspn(text + at, " "), word = strcspn(text + at + gap, " \n");
+		size_t gap = strspn(text + at, " "), word = word_length(font, text + at + gap);
 		double wide = (double)gap * space + width_of(l, font, text + at + gap, word);
 
 		if (used + wide > width + 0.01) {
@@ -85,7 +103,7 @@ double layout_longest_word(struct layout *l, const struct font *font, const char
 	double most = 0;
 
 	while (*text) {
-		size_t word = strcspn(text, " \n");
+		size_t word = word_length(font, text);
 		double width = width_of(l, font, text, word);
 
 		if (width > most)

@@ -112,7 +112,7 @@ void number_format(double number, int digits, struct text *out)
 		text_add(out, isnan(number) ? "not a number" : number > 0 ? "∞" : "-∞");
 		return;
 	}
-	if (size >= 1e12 || (size > 0 && size < 1e-4 && digits < 5)) {
+	if (size >= 1e12 || (size > 0 && size < 1e-4 && digits < 0)) {
 		text_addf(out, "%.3g", number);
 		return;
 	}
@@ -123,9 +123,7 @@ void number_format(double number, int digits, struct text *out)
 	}
 	if (digits < 0)
 		digits = digits_for(number);
-	/* Something is not written as nothing. */
-	while (digits < 5 && size > 0 && size < 0.5 * pow(10, -digits))
-		digits++;
+
 	snprintf(buf, sizeof(buf), "%.*f", digits, number);
 	add_grouped(buf, out);
 }
@@ -142,10 +140,11 @@ static void add_bytes(double bytes, struct text *out)
 	text_add(out, buf);
 }
 
-static void add_percent(double share, int digits, struct text *out)
+static bool rounds_to_nothing(const struct column *c, double number, int digits)
 {
-	number_format(share * 100, digits, out);
-	text_add(out, " %");
+	double size = fabs(number) * (c->kind == COLUMN_PERCENT ? 100 : 1);
+
+	return digits >= 0 && size > 0 && size < 0.5 * pow(10, -digits);
 }
 
 /* What is behind the point, where the column does not say: the same for value and spread. */
@@ -157,13 +156,13 @@ static int column_digits(const struct column *c, double number)
 		return fabs(number) >= 0.0995 || number == 0 ? 0 : 1;
 	if (c->kind == COLUMN_INTEGER)
 		return number == round(number) ? 0 : 2;
-	return digits_for(number);
+	return number != 0 && fabs(number) < 1e-4 ? -1 : digits_for(number);
 }
 
 static void add_amount(const struct column *c, double number, int digits, struct text *out)
 {
 	if (c->kind == COLUMN_PERCENT)
-		add_percent(number, digits, out);
+		number_format(number * 100, digits, out);
 	else if (c->kind == COLUMN_BYTES)
 		add_bytes(number, out);
 	else
@@ -185,11 +184,18 @@ void value_format(const struct column *c, const struct value *v, struct text *ou
 		return;
 	}
 	digits = column_digits(c, v->number);
+	/* Something is not written as nothing, if two digits more can help it. */
+	for (int more = 0; more < 2 && rounds_to_nothing(c, v->number, digits); more++)
+		digits++;
+	if (rounds_to_nothing(c, v->number, digits))
+		digits = column_digits(c, v->number);
 	add_amount(c, v->number, digits, out);
 	if (v->spread > 0) {
 		text_add(out, " ± ");
 		add_amount(c, v->spread, digits, out);
 	}
+	if (c->kind == COLUMN_PERCENT)
+		text_add(out, " %");
 }
 
 int row_shown_cells(const struct table *t, const struct row *r)

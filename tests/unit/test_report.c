@@ -29,6 +29,8 @@ static void values_are_written_as_people_write_them(void **state)
 	(void)state;
 	assert_string_equal(written(COLUMN_NUMBER, 2, 3.214, 0.111), "3.21 ± 0.11");
 	assert_string_equal(written(COLUMN_NUMBER, 2, 0.004, 0), "0.004");
+	assert_string_equal(written(COLUMN_NUMBER, 2, 2e-16, 1e-16), "0.00 ± 0.00");
+	assert_string_equal(written(COLUMN_PERCENT, -1, 0.312, 0.021), "31 ± 2 %");
 	assert_string_equal(written(COLUMN_NUMBER, -1, 12345.6, 0), "12,346");
 	assert_string_equal(written(COLUMN_NUMBER, -1, 1.414, 0.2531), "1.41 ± 0.25");
 	assert_string_equal(written(COLUMN_NUMBER, -1, -0.5, 0), "-0.500");
