@@ -12,7 +12,7 @@ enum status evidence_init(struct evidence *e, const struct plan *p, struct error
 	size_t runs = (size_t)p->count * (size_t)p->reps;
 
 	*e = (struct evidence){.cases = p->count, .reps = p->reps};
-	e->documents = calloc(runs, sizeof(*e->documents));
+	e->documents = calloc(runs, sizeof(json_t *));
 	e->failed = calloc((size_t)p->count, sizeof(*e->failed));
 	if (e->documents && e->failed)
 		return OK;

@@ -123,6 +123,7 @@ static enum status factor(struct reader *r, double *value)
 	enum status st = OK;
 	char *end;
 
+	*value = NAN; /* unless it is known */
 	if (++r->nesting > NESTING_MAX)
 		return broken(r, "less nesting");
 	skip_blanks(r);

@@ -5,6 +5,7 @@
 #include "study/formula.h"
 #include "study/path.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,7 @@ static void fill_formula(struct results *r, struct row *row, int column)
 	double *sorted = r->values; /* room of the first cell, which is a text */
 	int n = 0;
 
+	assert(row->cells);
 	for (int rep = 0; rep < r->reps; rep++) {
 		struct context c = {r, row, rep};
 

@@ -290,7 +290,7 @@ static void add_padded(struct text *out, const char *s, int width, bool left)
 void table_add_text(const struct tables *t, const json_t *table, struct text *out)
 {
 	const struct results *r = table_results(t, table);
-	int width[COLUMNS_MAX];
+	int width[COLUMNS_MAX] = {0};
 	char cell[512];
 
 	for (size_t i = 0; i < column_count(table); i++) {
