@@ -127,12 +127,9 @@ static bool copies_inputs(const struct linear *l)
    be. 16-bit weights always get a copy. */
 static struct view slab_inputs(const struct linear *l, int s, float *room)
 {
-	int width = imin(SLAB, l->in - s * SLAB);
-
 	if (!copies_inputs(l))
 		return (struct view){.data = l->x.data + s * SLAB, .stride = l->x.stride};
-	for (int r = 0; r < l->rows; r++)
-		get_as(l->x, r, s * SLAB, room + (size_t)r * SLAB, width);
+	gather(&l->x, l->rows, s * SLAB, imin(SLAB, l->in - s * SLAB), room, SLAB);
 	return (struct view){.data = room, .stride = SLAB};
 }
 

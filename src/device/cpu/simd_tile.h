@@ -94,6 +94,34 @@ static void get_as(struct view from, int row, int column, float *to, int n)
 					       : bfloat_to_float(half[i]);
 }
 
+/* Columns [c0, c0 + n) of a view to rows of width, zero-filled. */
+INLINE void gather_as(const struct view *from, int rows, int c0, int n, float *to,
+		      const int width, const enum dtype type)
+{
+	const char *row = (const char *)from->data + (size_t)c0 * dtype_size(type);
+
+	for (int r = 0; r < rows; r++, row += from->stride * dtype_size(type), to += width) {
+		if (n == width) { /* copied in line: this is most of all cases */
+			UNROLL
+			for (int j = 0; j < width; j += VL)
+				store(to + j, load_as(row, (size_t)j, type));
+			continue;
+		}
+		get_as(*from, r, c0, to, n);
+		memset(to + n, 0, (size_t)(width - n) * sizeof(float));
+	}
+}
+
+INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, const int width)
+{
+	if (from->type == DTYPE_F32)
+		gather_as(from, rows, c0, n, to, width, DTYPE_F32);
+	else if (from->type == DTYPE_F16)
+		gather_as(from, rows, c0, n, to, width, DTYPE_F16);
+	else
+		gather_as(from, rows, c0, n, to, width, DTYPE_BF16);
+}
+
 /* Rows cut in near-equal tiles; dividing again for every tile would cost too much. */
 struct tiling {
 	int tiles, size, larger; /* the first `larger` tiles have one row more than size */
