@@ -35,6 +35,7 @@ typedef float vec __attribute__((vector_size(VL * 4)));
 typedef int32_t ivec __attribute__((vector_size(VL * 4)));
 typedef uint32_t uvec __attribute__((vector_size(VL * 4)));
 typedef uint16_t hvec __attribute__((vector_size(VL * 2)));
+typedef uint16_t hvec32 __attribute__((vector_size(64)));
 typedef uint16_t hvec_any __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 typedef float vec_any __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef float vec4 __attribute__((vector_size(16)));
@@ -102,10 +103,21 @@ INLINE vec load_as(const void *p, size_t i, const enum dtype type)
 INLINE hvec bfloats_from(vec v)
 {
 	uvec bits = (uvec)v, rounded = bits + 0x7fff + (bits >> 16 & 1);
+
+#if defined(KOLM_AVX512)
+	/* The mask and the upper halves in one instruction each. */
+	const hvec32 upper = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+	__mmask16 nan = _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
+	__m512i all = _mm512_mask_or_epi32((__m512i)rounded, nan, (__m512i)bits,
+					   _mm512_set1_epi32(0x400000));
+
+	return (hvec)_mm512_castsi512_si256(_mm512_permutexvar_epi16((__m512i)upper, all));
+#else
 	uvec number = (uvec)(v == v);
 
 	return __builtin_convertvector(
 		((number & rounded) | (~number & (bits | 0x400000))) >> 16, hvec);
+#endif
 }
 
 /* And back, rounded to nearest, ties to even. */
