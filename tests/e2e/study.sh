@@ -69,7 +69,7 @@ for signal in INT:130 TERM:143; do
 	rm -rf out/slow
 	"$KOLM" study slow.json --out out --only real >/dev/null 2>stop.txt &
 	pid=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 1000); do
 		[ -e out/slow/runs/ranks1-real-1/summary.json ] && [ -s out/slow/runs/ranks2-real-1/metrics.jsonl ] && break
 		sleep 0.05
 	done
