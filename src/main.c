@@ -164,8 +164,11 @@ int main(int argc, char **argv)
 
 	if (st == OK && (fflush(stdout) || ferror(stdout)))
 		st = FAIL(&err, ERR_FAILED, "can't write to standard output");
-	/* A mistake in the command is the same for all ranks of a job: said once. */
+	/* A mistake in the command is the same for all ranks of a job: said once. The others
+	   wait for that: mpirun ends a job with the first rank that fails. */
 	if (st != OK && by.rank == 0)
 		error_print(&err);
+	else if (st != OK)
+		sleep(1);
 	return st != OK && err.exit_code ? err.exit_code : error_exit_code(st);
 }

@@ -39,7 +39,10 @@ grep -q '"ok": true' out.json || fail "verify: $(cat out.json)"
 [ $? = 1 ] || fail "verify with no tolerance: $(cat out.txt)"
 grep -q "NOT the same run" out.txt || fail "verify said: $(cat out.txt)"
 expect_error 2 "did you mean --dim" "$KOLM" verify --dmi 3
-ls "${TMPDIR:-/tmp}"/kolm-verify-* 2>/dev/null && fail "verify leaves folders behind"
+mkdir own # others may verify at the same time
+TMPDIR=$dir/own "$KOLM" verify --dim 24 --dp 2 >/dev/null || fail "verify in a folder of its own"
+TMPDIR=$dir/own "$KOLM" verify --dim 24 --mp 2 --weight-tolerance 0 --loss-tolerance 0 >/dev/null 2>&1
+[ -z "$(ls own)" ] || fail "verify leaves folders behind: $(ls own)"
 
 # Held-out samples are evaluated over the whole grid.
 "$MAKE_DIGITS" digits 2>/dev/null
