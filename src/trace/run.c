@@ -80,16 +80,19 @@ out:
 	return st;
 }
 
-/* They add up to the step time that is shown; ranks differ from it by microseconds. */
+/* Scaled so that they add up to the step time that is shown: the mean of the ranks' own
+   differs from that of rank 0 by what they begin later. */
 static void put_breakdown(struct json *j, const char *name, const struct breakdown *b,
 			  double step)
 {
+	double scale = b->step > 0 ? step / b->step : 0;
+
 	json_begin_object(j, name);
-	json_put_double(j, "compute", b->compute);
-	json_put_double(j, "comm_exposed", b->comm);
-	json_put_double(j, "bubble", b->bubble);
-	json_put_double(j, "imbalance", b->imbalance);
-	json_put_double(j, "other", b->other + step - b->step);
+	json_put_double(j, "compute", b->compute * scale);
+	json_put_double(j, "comm_exposed", b->comm * scale);
+	json_put_double(j, "bubble", b->bubble * scale);
+	json_put_double(j, "imbalance", b->imbalance * scale);
+	json_put_double(j, "other", b->other * scale);
 	json_end_object(j);
 }
 
@@ -276,6 +279,7 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "pp", c.pp);
 	json_put_int(j, "mp", c.mp);
 	json_put_double(j, "utilization", b->step > 0 ? b->compute / b->step : 0);
+	json_put_double(j, "step_ms", b->step);
 	put_breakdown(j, "breakdown_ms", b, b->step);
 	json_put_int(j, "peak_bytes", own->peak_bytes);
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {

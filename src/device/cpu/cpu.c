@@ -7,6 +7,7 @@
 #include "device/cpu/layout.h"
 #include "device/cpu/topology.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +186,7 @@ static void cpu_copy(struct device *dev, struct view to, int to_column, struct v
 	size_t size = dtype_size(to.type);
 
 	(void)dev;
+	assert(to.data && from.data);
 	for (int r = 0; r < rows; r++)
 		memcpy((char *)view_from(to, (size_t)r).data + (size_t)to_column * size,
 		       (char *)view_from(from, (size_t)r).data + (size_t)from_column * size,

@@ -92,11 +92,13 @@ static void activate_piece(const struct activation_job *job, int r, int c, int n
 	size_t at = (size_t)c, count = (size_t)n;
 	float *values = widen(k, y.data, at, y.type, count, scratch);
 	float *bias = widen(k, job->bias.data, at, job->bias.type, count, scratch + PIECE);
-	float *room = before.type == DTYPE_F32 ? before.data + c : scratch + 2 * PIECE;
+	float *room = NULL;
 
-	k->activate_row(values, bias, before.data ? room : NULL, n, job->act);
-	narrow(k, values, y.data, at, y.type, count);
 	if (before.data)
+		room = before.type == DTYPE_F32 ? before.data + c : scratch + 2 * PIECE;
+	k->activate_row(values, bias, room, n, job->act);
+	narrow(k, values, y.data, at, y.type, count);
+	if (room)
 		narrow(k, room, before.data, at, before.type, count);
 }
 

@@ -35,7 +35,7 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 
 			UNROLL
 			for (int i = 0; i < inputs; i++) {
-				weights[i] = load_as(w, (size_t)(i * PANEL + h), type);
+				weights[i] = load_as(w, (size_t)i * PANEL + (size_t)h, type);
 				PIN(weights[i]);
 			}
 			UNROLL
