@@ -127,6 +127,7 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 	TRY(file_make_temporary(folder, "kolm-max-batch", err));
 	TRY(open_run(m, precision, samples, t, err));
 	t->config.trace = 0;
+	t->discarded = true;
 	snprintf(t->config.run_dir, sizeof(t->config.run_dir), "%s", folder);
 	*went = training_run(t, err);
 	if (*went != OK && *went != ERR_MEMORY)

@@ -81,19 +81,6 @@ static void put_rows(struct json *j, const char *name, const struct timeline *t)
 	json_end_object(j);
 }
 
-static void put_clocks(struct json *j, const struct trace *t)
-{
-	json_begin_array(j, "clocks");
-	for (int i = 0; i < t->n_clocks; i++) {
-		json_begin_object(j, NULL);
-		json_put_int(j, "first_rank", t->clocks[i].host);
-		json_put_double(j, "offset_us", (double)t->clocks[i].offset_ns * 1e-3);
-		json_put_double(j, "error_us", (double)t->clocks[i].error_ns * 1e-3);
-		json_end_object(j);
-	}
-	json_end_array(j);
-}
-
 static void put_json(struct json *j, const struct trace *t, const struct comparison *c)
 {
 	json_begin_object(j, NULL);
@@ -109,7 +96,7 @@ static void put_json(struct json *j, const struct trace *t, const struct compari
 		json_put_int(j, t->grid.pp > 1 ? "slowest_stage" : "slowest_rank", c->slowest);
 		json_put_double(j, "slower_than_mean", c->excess);
 	}
-	put_clocks(j, t);
+	trace_put_clocks(j, t);
 	json_end_object(j);
 }
 

@@ -4,6 +4,7 @@
 #include "cmd/training.h"
 #include "launch/launch.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static enum status check_transport(const struct config *c, const struct launcher *by,
@@ -98,7 +99,8 @@ struct training *training_new(int argc, char *const *argv, struct error *err)
 		FAIL(err, ERR_MEMORY, "no memory to start");
 		return NULL;
 	}
-	*t = (struct training){.argc = argc, .argv = argv, .run = {.fd = -1}};
+	*t = (struct training){
+		.argc = argc, .argv = argv, .predicted = {NAN, NAN}, .run = {.fd = -1}};
 	return t;
 }
 

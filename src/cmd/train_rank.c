@@ -246,7 +246,8 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");
-	TRY(engine_predict(t->engine, &t->predicted, err));
+	if (!t->discarded)
+		TRY(engine_predict(t->engine, &t->predicted, err));
 	TRY(training_announce(t, err));
 	TRY(training_trace_begin(t, err));
 	for (int step = 0; step < c->steps && !t->stopped; step++)

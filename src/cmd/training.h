@@ -16,6 +16,7 @@ struct training {
 	int argc; /* the command line behind "kolm train" */
 	char *const *argv;
 	const char *weights_folder; /* where the final weights go too, or NULL */
+	bool discarded;		    /* its files go away with it: nothing need be predicted */
 	struct config config;
 	struct grid grid;
 	struct inject_plan inject;

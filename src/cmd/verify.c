@@ -126,6 +126,7 @@ static enum status train(int argc, char *const *argv, bool alone, const char *fo
 		return ERR_MEMORY;
 	c = &t->config;
 	t->weights_folder = folder;
+	t->discarded = true;
 	TRY(config_read(c, argc, argv, err));
 	if (options_source(&c->values, "steps") == SOURCE_DEFAULT) {
 		c->steps = 20;

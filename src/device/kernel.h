@@ -29,6 +29,12 @@ static inline struct view view_from(struct view v, size_t row)
 	return v;
 }
 
+/* What some rows of it take, with the padding between them. */
+static inline size_t view_bytes(struct view v, int rows)
+{
+	return (size_t)rows * v.stride * dtype_size(v.type);
+}
+
 enum activation { ACT_NONE, ACT_RELU, ACT_GELU, ACT_COUNT };
 
 /*

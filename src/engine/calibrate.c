@@ -84,6 +84,7 @@ static enum status time_message(struct engine *e, double *ms, struct error *err)
 	const struct chunk_buffers *b = &e->buffers.chunks[0];
 	struct comm_request out = {.kind = REQUEST_NONE}, in = {.kind = REQUEST_NONE};
 	struct coords to = e->at, from = e->at;
+	int rows = e->options.shape.rows;
 	int64_t t;
 	enum status st = OK;
 
@@ -95,14 +96,10 @@ static enum status time_message(struct engine *e, double *ms, struct error *err)
 		TRY(begin(e, &t, err));
 		if (from.pp >= 0)
 			comm_irecv(e->pipe, grid_rank(&e->grid, from), 0, b->input[0].data,
-				   (size_t)e->options.shape.rows * b->input[0].stride *
-					   dtype_size(b->input[0].type),
-				   &in);
+				   view_bytes(b->input[0], rows), &in);
 		if (to.pp < e->grid.pp)
 			comm_isend(e->pipe, grid_rank(&e->grid, to), 0, v.data,
-				   (size_t)e->options.shape.rows * v.stride *
-					   dtype_size(v.type),
-				   &out);
+				   view_bytes(v, rows), &out);
 		TRY(comm_wait(&in, err));
 		*ms = from.pp >= 0 ? ms_since(e, t) : 0;
 		TRY(comm_wait(&out, err));
@@ -171,13 +168,14 @@ static enum status time_update(struct engine *e, double *ms, struct error *err)
 			arrays[i] = 0;
 	}
 	n = n / 16 * 16;
-	u.param = arrays;
-	u.grad = arrays + n;
-	u.m = u.m ? arrays + 2 * n : NULL;
-	u.v = u.v ? arrays + 3 * n : NULL;
-	if (e->optim.master) {
-		u.working = arrays + 4 * n;
-		u.working_type = e->optim.type;
+	u.working = e->optim.master;
+	u.working_type = e->optim.type;
+	if (arrays) { /* a virtual device only asks which there are */
+		u.param = arrays;
+		u.grad = arrays + n;
+		u.m = u.m ? arrays + 2 * n : NULL;
+		u.v = u.v ? arrays + 3 * n : NULL;
+		u.working = u.working ? arrays + 4 * n : NULL;
 	}
 	u.grad_scale = u.correction1 = u.correction2 = 1;
 	device_update(e->dev, &u, n);

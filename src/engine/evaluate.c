@@ -42,16 +42,14 @@ static enum status evaluate_part(struct engine *e, int part, int rows, double di
 	if (part > 0) {
 		at.pp = (part - 1) % e->grid.pp;
 		comm_irecv(e->rank->world, grid_rank(&e->grid, at), 0, s->input[0].data,
-			   (size_t)rows * s->input[0].stride * dtype_size(e->options.type), &r);
+			   view_bytes(s->input[0], rows), &r);
 		TRY(comm_wait(&r, err));
 	}
 	TRY(chunk_forward(&e->model, c, s, rows, NULL, NULL, err));
 	if (part < parts - 1) {
 		at.pp = (part + 1) % e->grid.pp;
 		comm_isend(e->rank->world, grid_rank(&e->grid, at), 0, s->input[c->count].data,
-			   (size_t)rows * s->input[c->count].stride *
-				   dtype_size(e->options.type),
-			   &r);
+			   view_bytes(s->input[c->count], rows), &r);
 		TRY(comm_wait(&r, err));
 		return OK;
 	}

@@ -65,11 +65,6 @@ void transfers_free(struct engine *e)
 	e->transfers = NULL;
 }
 
-static size_t view_bytes(const struct engine *e, struct view v)
-{
-	return (size_t)e->options.shape.rows * v.stride * dtype_size(v.type);
-}
-
 /* ---- receives ---- */
 
 /* Post the receive of an action if a buffer is free. */
@@ -85,7 +80,8 @@ static bool post(struct engine *e, const struct action *a)
 		return false;
 	v = forward ? b->input[i] : b->flow[i].flow[e->model.chunks[a->chunk].count - 1];
 	comm_irecv(e->pipe, forward ? e->transfers->previous : e->transfers->following,
-		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data, view_bytes(e, v),
+		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data,
+		   view_bytes(v, e->options.shape.rows),
 		   forward ? &m->receive_forward : &m->receive_backward);
 	return true;
 }
@@ -119,11 +115,12 @@ static enum status send(struct engine *e, const struct action *a, struct view v,
 	bool forward = a->kind == ACTION_SEND_F;
 
 	comm_isend(e->pipe, forward ? e->transfers->following : e->transfers->previous,
-		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data, view_bytes(e, v), r);
+		   forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD, v.data,
+		   view_bytes(v, e->options.shape.rows), r);
 	e->traffic.messages++;
-	e->traffic.bytes += (int64_t)view_bytes(e, v);
+	e->traffic.bytes += (int64_t)view_bytes(v, e->options.shape.rows);
 	e->traffic.forward_messages += forward;
-	e->traffic.forward_bytes += forward ? (int64_t)view_bytes(e, v) : 0;
+	e->traffic.forward_bytes += forward ? (int64_t)view_bytes(v, e->options.shape.rows) : 0;
 	return e->options.base ? comm_wait(r, err) : OK;
 }
 

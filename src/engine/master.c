@@ -11,7 +11,7 @@ static enum status distribute(struct engine *e, struct view all, struct view own
 			      struct error *err)
 {
 	int rows = e->options.shape.rows, me = comm_rank(e->replicas);
-	size_t bytes = (size_t)rows * own.stride * dtype_size(own.type);
+	size_t bytes = view_bytes(own, rows);
 	struct comm_request r;
 	enum status st = OK;
 

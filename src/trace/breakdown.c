@@ -1,5 +1,6 @@
 /* breakdown.c - see breakdown.h */
 #include "trace/breakdown.h"
+#include "base/stats.h"
 #include "schedule/timeline.h"
 
 #include <math.h>
@@ -14,17 +15,10 @@ static double ms_of(int64_t ns, int64_t steps)
 	return steps ? (double)ns * 1e-6 / (double)steps : 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The lower one, of an even number. */
 static double middle(double *values, int n)
 {
-	qsort(values, (size_t)n, sizeof(*values), compare);
+	statistics_of(values, n); /* sorts them */
 	return values[(n - 1) / 2];
 }
 

@@ -186,7 +186,7 @@ static void put_record(struct writer *w, int rank, const struct record *r)
 
 /* ---- what is said about the run as a whole ---- */
 
-static void put_clocks(struct json *j, const struct trace *t)
+void trace_put_clocks(struct json *j, const struct trace *t)
 {
 	json_begin_array(j, "clocks");
 	for (int i = 0; i < t->n_clocks; i++) {
@@ -222,7 +222,7 @@ static void put_run(struct json *j, const struct trace *t)
 		json_put_double(j, "us_per_mb", t->ns_per_byte * 1e3);
 		json_end_object(j);
 	}
-	put_clocks(j, t);
+	trace_put_clocks(j, t);
 	json_end_object(j);
 }
 

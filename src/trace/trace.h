@@ -8,6 +8,7 @@
 #ifndef KOLM_TRACE_TRACE_H
 #define KOLM_TRACE_TRACE_H
 
+#include "base/json.h"
 #include "base/records.h"
 #include "grid/grid.h"
 #include "schedule/schedule.h"
@@ -79,6 +80,9 @@ int64_t trace_records_per_step(const struct trace_plan *p);
  */
 enum status trace_arrange(struct trace *t, int steps, const struct schedule *s,
 			  struct error *err);
+
+/* How the clocks of the machines differ, as a member of an object. */
+void trace_put_clocks(struct json *j, const struct trace *t);
 
 /* A whole file or none. */
 enum status trace_write(const struct trace *t, const char *path, struct error *err);
