@@ -12,16 +12,25 @@
 
 enum { UPDATE_SAMPLE = 1 << 22 }; /* elements that the optimizer is tried on */
 
-/* Everybody begins together. */
-static enum status begin(struct engine *e, int64_t *t, struct error *err)
+/* A group begins together. */
+static enum status begin_group(struct engine *e, struct comm *group, int64_t *t,
+			       struct error *err)
 {
-	enum status st = OK;
+	enum status st;
 
-	if (e->rank)
-		TRY(comm_run(e->rank->world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
+	TRY(comm_run(group, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
 	*t = pace_now(e->pace);
 out:
 	return st;
+}
+
+/* Everybody does. Only for what every rank does equally often. */
+static enum status begin(struct engine *e, int64_t *t, struct error *err)
+{
+	if (e->rank)
+		return begin_group(e, e->rank->world, t, err);
+	*t = pace_now(e->pace);
+	return OK;
 }
 
 static double ms_since(const struct engine *e, int64_t begin)
@@ -108,7 +117,7 @@ out:
 	return st;
 }
 
-/* A collective of the replicas, the second time. */
+/* A collective of the replicas, the second time. Other stages have more or fewer of them. */
 static enum status time_collective(struct engine *e, enum comm_op op, void *buf, size_t n,
 				   enum dtype type, double *ms, struct error *err)
 {
@@ -116,7 +125,7 @@ static enum status time_collective(struct engine *e, enum comm_op op, void *buf,
 	enum status st = OK;
 
 	for (int i = 0; i < 2; i++) {
-		TRY(begin(e, &t, err));
+		TRY(begin_group(e, e->replicas, &t, err));
 		TRY(comm_run(e->replicas, op, buf, n, type, 0, err));
 		*ms = ms_since(e, t);
 	}
@@ -129,8 +138,10 @@ static enum status time_sums(struct engine *e, struct rank_costs *c, struct erro
 {
 	const struct model *m = &e->model;
 	enum comm_op op = e->sync.zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE;
-	enum status st = OK;
+	int64_t t;
+	enum status st;
 
+	TRY(begin(e, &t, err));
 	for (int i = 0; i < e->sync.n_buckets; i++) {
 		const struct bucket *b = &e->sync.buckets[i];
 		size_t n = b->end - b->begin;

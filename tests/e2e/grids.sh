@@ -14,6 +14,11 @@ for part in '"transfers_per_forward":{"messages":4,"bytes":32768}' '"grid":{"dp"
 done
 [ "$(grep -o '"p2p_messages": [0-9]*' five/summary.json | cut -d' ' -f2 | tr '\n' ' ')" = "2 4 4 4 2 " ] || fail "messages per rank"
 
+# Stages of unequal size have unequal numbers of buckets; the prediction tries each of them.
+for uneven in "--dp 2 --pp 2 --depth 3" "--dp 2 --pp 5 --depth 8" "--dp 2 --pp 2 --depth 3 --zero 1" "--dp 2 --pp 2 --depth 3 --device virtual:gflops=1"; do
+	"$KOLM" train --dim 32 --bucket-mb 0.001 --steps 2 --warmup 1 --quiet --timeout 20 $uneven --run-dir uneven || fail "train $uneven"
+done
+
 # Sharded optimizer state: memory falls.
 for zero in 0 1; do
 	"$KOLM" train --dim 64 --dp 4 --optimizer adamw --steps 2 --zero $zero --quiet --run-dir zero$zero || fail "zero $zero"
