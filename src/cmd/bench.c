@@ -1,6 +1,7 @@
 /* bench.c - kolm bench: how fast this machine is, and how near to that the kernels get. */
 #include "cmd/bench.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/stats.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
@@ -35,7 +36,7 @@ static const struct option options[] = {
 	{"transport", .group = "Options", .type = OPTION_CHOICE, AT(transport), .choices = transports,
 	 .initial = "auto", .help = "comm: auto: beside MPI where it is built in; shm: without it"},
 	{"ranks", .group = "Options", .type = OPTION_INT, AT(ranks), .initial = "all",
-	 .zero = "all", .meta = "N", .min = 2, .max = 64, .help = "comm: only so many ranks, instead of 2 and 8"},
+	 .zero = "all", .meta = "N", .min = 2, .max = RANKS_MAX, .help = "comm: only so many ranks, instead of 2 and 8"},
 	{"json", .group = "Options", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of a table"},
 };

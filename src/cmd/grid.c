@@ -19,7 +19,7 @@ struct options {
 #define AT(member) .offset = offsetof(struct options, member)
 #define SIZE(member)                                                                     \
 	.group = "Grid", .type = OPTION_INT, AT(member), .initial = "1", .zero = "auto", \
-	.meta = "N", .min = 1, .max = GRID_RANKS_MAX
+	.meta = "N", .min = 1, .max = RANKS_MAX
 
 /* clang-format off */
 static const struct option options[] = {
@@ -68,7 +68,7 @@ static void put_ranks(const struct grid *g, struct json *j)
 
 static void put_groups(const struct grid *g, enum grid_axis axis, struct json *j)
 {
-	int ranks[GRID_RANKS_MAX];
+	int ranks[RANKS_MAX];
 
 	json_begin_array(j, grid_axis_name(axis));
 	for (int rank = 0; rank < grid_size(g); rank++) {

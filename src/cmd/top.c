@@ -67,8 +67,8 @@ static void put_rank(struct json *j, const struct survey_rank *r)
 	json_put_string(j, "at", r->where);
 	json_put_string(j, "waiting", r->waiting);
 	json_begin_array(j, "waits_for");
-	for (int i = 0; i < 64; i++)
-		if (r->waits_for >> i & 1)
+	for (int i = 0; i < RANKS_MAX; i++)
+		if (survey_waits_for(r, i))
 			json_put_int(j, NULL, i);
 	json_end_array(j);
 	json_put_double(j, "utilization", r->compute);
@@ -225,7 +225,7 @@ static bool keyboard_wait(struct keyboard *k, struct screen *screen, double ms)
 	return key == 'q' || key == 'Q';
 }
 
-static enum status watch(const struct attachment *a, struct survey *s, double interval_ms,
+static enum status watch(struct attachment *a, struct survey *s, double interval_ms,
 			 struct error *err)
 {
 	struct keyboard keys;
@@ -240,6 +240,9 @@ static enum status watch(const struct attachment *a, struct survey *s, double in
 	while (!leave && !caught && attach_alive(a)) {
 		struct frame f = {.utf8 = screen.utf8, .colour = screen.colour};
 
+		st = attach_look(a, err);
+		if (st != OK)
+			break;
 		survey_take(s, a->memory, clock_ms());
 		screen_size(&screen, &f.columns, &f.lines);
 		out.len = 0;
@@ -251,6 +254,9 @@ static enum status watch(const struct attachment *a, struct survey *s, double in
 	keyboard_close(&keys);
 	screen_release(&screen);
 	text_release(&out);
+	if (st != OK && attach_alive(a))
+		return st;
+	st = OK;
 	if (caught) {
 		const char *name;
 
@@ -280,19 +286,14 @@ enum status cmd_top(int argc, char *const *argv, struct error *err)
 		TRY(attach_open(&a, values.positional[0], err));
 	else
 		TRY(attach_newest(&a, "runs", err));
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		st = FAIL(err, ERR_MEMORY, "no memory to look at the ranks");
-		goto out;
-	}
-	survey_init(s, &a.grid, a.locals, clock_ms());
+	TRY(survey_create(&s, &a.grid, a.locals, clock_ms(), err));
 	survey_take(s, a.memory, clock_ms());
 	if (o.once || o.as_json || !screen_possible(STDOUT_FILENO))
 		TRY(print_once(&a, s, o.as_json, err));
 	else
 		TRY(watch(&a, s, o.interval * 1e3, err));
 out:
-	free(s);
+	survey_free(s);
 	attach_close(&a);
 	return st;
 }

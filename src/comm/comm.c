@@ -240,19 +240,27 @@ void comm_poke(struct comm *world)
 	unlock(world);
 }
 
+bool comm_status_has(const struct comm_status *status, int rank)
+{
+	return status->members[rank / 64] >> rank % 64 & 1;
+}
+
 /* Tell the status board what this rank is about to sleep on. */
 static void publish(const struct comm_request *r)
 {
 	struct comm_status *status = r->comm->world->status;
-	uint64_t members = 0;
+	uint64_t members[COMM_SET_WORDS];
+	int words = (r->comm->world->size + 63) / 64;
 
 	if (!status)
 		return;
+	memset(members, 0, (size_t)words * sizeof(*members));
 	for (int i = 0; i < r->comm->size; i++)
-		members |= r->comm->members[i] < 64 ? 1ull << r->comm->members[i] : 0;
+		members[r->comm->members[i] / 64] |= 1ull << r->comm->members[i] % 64;
 	status->op = r->op;
 	status->size = r->comm->size;
-	status->members = members;
+	for (int i = 0; i < words; i++)
+		status->members[i] = members[i];
 	status->peer = r->comm->members[r->kind == REQUEST_COLLECTIVE ? r->root : r->peer];
 	status->kind = r->kind; /* last: it says that the others are valid */
 }

@@ -15,6 +15,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/links.h"
 #include "base/pace.h"
 #include "base/records.h"
@@ -25,7 +26,10 @@
 
 struct comm; /* opaque, see impl.h */
 
-enum { COMM_CHANNELS = 4 }; /* independent orders of messages between two ranks */
+enum {
+	COMM_CHANNELS = 4,		 /* independent orders of messages between two ranks */
+	COMM_SET_WORDS = RANKS_MAX / 64, /* a set of ranks: bit i of word w is rank 64 w + i */
+};
 
 /* What a collective does to buf, which every member gives with the same n. A rank's
    slice of n elements is comm_slice(). All of them work in place. */
@@ -83,9 +87,12 @@ struct comm_status {
 	_Atomic int op;		    /* enum comm_op of a collective */
 	_Atomic int
 		peer; /* number in the world; the root's or first member's of a collective */
-	_Atomic int size;	  /* of a collective: its members */
-	_Atomic uint64_t members; /* the first 64 ranks: bit i is rank i of the world */
+	_Atomic int size; /* of a collective: its members */
+	_Atomic uint64_t members[COMM_SET_WORDS];
 };
+
+/* Is a rank of the world a member of the collective that is waited for? */
+bool comm_status_has(const struct comm_status *status, int rank);
 
 int comm_rank(const struct comm *c);
 int comm_size(const struct comm *c);

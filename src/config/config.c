@@ -2,6 +2,7 @@
 #include "config/config.h"
 #include "base/dtype.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/util.h"
 
 #include <stdlib.h>
@@ -32,16 +33,16 @@ static const char *const progresses[] = {"auto", "screen", "plain", "ranks", NUL
 /* clang-format off */
 static const struct option options[] = {
 	{"dp", .group = "Grid", .type = OPTION_INT, AT(dp), .initial = "1", .zero = "auto",
-	 .meta = "N", .min = 1, .max = 4096,
+	 .meta = "N", .min = 1, .max = RANKS_MAX,
 	 .help = "data-parallel replicas; auto (for one of the three): what the others leave of the ranks or cores"},
 	{"pp", .group = "Grid", .type = OPTION_INT, AT(pp), .initial = "1", .zero = "auto",
-	 .meta = "N", .min = 1, .max = 4096, .help = "pipeline stages"},
+	 .meta = "N", .min = 1, .max = RANKS_MAX, .help = "pipeline stages"},
 	{"mp", "tp", .group = "Grid", .type = OPTION_INT, AT(mp), .initial = "1", .zero = "auto",
-	 .meta = "N", .min = 1, .max = 4096, .help = "ways to split each layer (tensor parallel)"},
+	 .meta = "N", .min = 1, .max = RANKS_MAX, .help = "ways to split each layer (tensor parallel)"},
 	{"transport", .group = "Grid", CHOICE(transport, transports), .initial = "auto",
 	 .help = "auto: mpi in what mpirun or srun has started, otherwise shared memory"},
 	{"nproc-per-node", .group = "Grid", .type = OPTION_INT, AT(nproc_per_node),
-	 .initial = "auto", .zero = "auto", .meta = "N", .min = 1, .max = 4096,
+	 .initial = "auto", .zero = "auto", .meta = "N", .min = 1, .max = RANKS_MAX,
 	 .help = "as torchrun has it: checked against the ranks on each machine"},
 
 	{"model", .group = "Model", CHOICE(model, models), .initial = "mlp",

@@ -44,7 +44,7 @@ static void draw_band(const struct grid *g, int first, int last, int width, stru
 
 static void draw_groups(const struct grid *g, enum grid_axis axis, struct text *out)
 {
-	int ranks[GRID_RANKS_MAX], count = grid_group_count(g, axis), seen = 0;
+	int ranks[RANKS_MAX], count = grid_group_count(g, axis), seen = 0;
 
 	text_addf(out, "%-6s %d group%s of %d:", grid_axis_name(axis), count,
 		  count == 1 ? "" : "s", grid_size(g) / count);

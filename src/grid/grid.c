@@ -119,10 +119,10 @@ enum status grid_resolve(struct grid *g, int ranks, bool exact, struct error *er
 		     g->mp, (long long)known, ranks);
 		return HINT(err, "grids that fit: %s", list);
 	}
-	if (known > GRID_RANKS_MAX) {
+	if (known > RANKS_MAX) {
 		FAIL(err, ERR_USAGE, "--dp %d --pp %d --mp %d is %lld ranks", g->dp, g->pp,
 		     g->mp, (long long)known);
-		return HINT(err, "at most %d", GRID_RANKS_MAX);
+		return HINT(err, "at most %d", RANKS_MAX);
 	}
 	return OK;
 }

@@ -7,9 +7,10 @@
 #define KOLM_GRID_GRID_H
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/text.h"
 
-enum { GRID_RANKS_MAX = 4096, GRID_AUTO = 0 };
+enum { GRID_AUTO = 0 };
 
 struct grid {
 	int dp, pp, mp; /* how many of each */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +101,10 @@ static bool read_grid(const json_t *root, struct attachment *a)
 {
 	const json_t *grid = json_object_get(root, "grid");
 
-	return read_int(grid, "dp", 1, GRID_RANKS_MAX, &a->grid.dp) &&
-	       read_int(grid, "pp", 1, GRID_RANKS_MAX / a->grid.dp, &a->grid.pp) &&
-	       read_int(grid, "mp", 1, GRID_RANKS_MAX / a->grid.dp / a->grid.pp, &a->grid.mp) &&
-	       read_int(root, "ranks_here", 1, SHM_RANKS_MAX, &a->locals) &&
+	return read_int(grid, "dp", 1, RANKS_MAX, &a->grid.dp) &&
+	       read_int(grid, "pp", 1, RANKS_MAX / a->grid.dp, &a->grid.pp) &&
+	       read_int(grid, "mp", 1, RANKS_MAX / a->grid.dp / a->grid.pp, &a->grid.mp) &&
+	       read_int(root, "ranks_here", 1, RANKS_MAX, &a->locals) &&
 	       a->locals <= grid_size(&a->grid);
 }
 
@@ -111,6 +112,44 @@ static enum status not_running(const char *folder, struct error *err)
 {
 	FAIL(err, ERR_FAILED, "%.400s is not running (any more)", folder);
 	return HINT(err, "what it has measured is in its metrics.jsonl and summary.json");
+}
+
+static enum status forbidden(struct attachment *a, struct error *err)
+{
+	a->forbidden = true;
+	FAIL(err, ERR_FAILED, "%.400s is a run of another user: %s", a->folder,
+	     strerror(EACCES));
+	return HINT(err, "start kolm top as that user");
+}
+
+/* Does the process that can't be looked at belong to who has written job.json? Otherwise
+   somebody else has got its number. */
+static bool is_theirs(const struct attachment *a, int code)
+{
+	char path[PATH_MAX];
+	struct stat file, process;
+
+	if (code != EACCES && code != EPERM && !(kill(a->pid, 0) && errno == EPERM))
+		return false;
+	if (file_path(path, a->folder, NAME, NULL) != OK || stat(path, &file))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d", a->pid);
+	return stat(path, &process) || process.st_uid == file.st_uid;
+}
+
+static enum status unreadable(struct attachment *a, int code, struct error *err)
+{
+	if (is_theirs(a, code))
+		return forbidden(a, err);
+	if (code != ENODATA)
+		return not_running(a->folder, err);
+	FAIL(err, ERR_FAILED, "the status board of %.400s is cut short", a->folder);
+	return HINT(err, "something has truncated the memory of process %d", a->pid);
+}
+
+enum status attach_look(struct attachment *a, struct error *err)
+{
+	return shm_look_again(a->memory) ? OK : unreadable(a, errno, err);
 }
 
 /* On which machine, and can we read what it has there? */
@@ -147,7 +186,7 @@ static enum status reach(struct attachment *a, const json_t *root, struct error 
 	}
 	TRY(check_place(root, a->folder, err));
 	if (!shm_look(&a->memory, a->locals, a->pid, a->fd, token))
-		st = not_running(a->folder, err);
+		st = unreadable(a, errno, err);
 out:
 	return st;
 }
@@ -163,6 +202,10 @@ enum status attach_open(struct attachment *a, const char *folder, struct error *
 	*a = (struct attachment){.memory = NULL};
 	snprintf(a->folder, sizeof(a->folder), "%s", folder);
 	TRY(file_path(path, folder, NAME, err));
+	if (access(path, R_OK) && errno == EACCES) {
+		st = forbidden(a, err);
+		goto out;
+	}
 	if (stat(folder, &found) || !S_ISDIR(found.st_mode)) {
 		FAIL(err, ERR_USAGE, "%.400s is not the folder of a run", folder);
 		st = HINT(err, "give the folder that kolm train prints, such as runs/...");
@@ -212,17 +255,24 @@ enum status attach_newest(struct attachment *a, const char *runs, struct error *
 	DIR *dir = opendir(runs);
 	struct dirent *entry;
 	struct timespec newest = {0};
+	struct error refused = {.code = OK};
 
 	*a = (struct attachment){.memory = NULL};
 	while (dir && (entry = readdir(dir))) {
 		struct attachment other;
+		struct error why;
 		struct timespec when = newest;
 		char folder[PATH_MAX];
 
 		if (entry->d_name[0] == '.' ||
 		    file_path(folder, runs, entry->d_name, NULL) != OK ||
-		    !is_newer(folder, &when) || attach_open(&other, folder, NULL) != OK)
+		    !is_newer(folder, &when))
 			continue;
+		if (attach_open(&other, folder, &why) != OK) {
+			if (other.forbidden)
+				refused = why;
+			continue;
+		}
 		attach_close(a);
 		*a = other;
 		newest = when;
@@ -231,6 +281,10 @@ enum status attach_newest(struct attachment *a, const char *runs, struct error *
 		closedir(dir);
 	if (a->memory)
 		return OK;
+	if (refused.code != OK) {
+		*err = refused;
+		return err->code;
+	}
 	FAIL(err, ERR_FAILED, "no run below %s/ is running", runs);
 	return HINT(err, "name its folder: kolm top RUN");
 }

@@ -23,12 +23,15 @@ struct attachment {
 	struct grid grid;
 	int locals; /* ranks on its machine, which is this one */
 	int pid, fd;
-	struct shm_memory *memory;
+	struct shm_memory *memory; /* a copy: attach_look brings it up to date */
+	bool forbidden;		   /* attach_open failed because it is another user's */
 };
 
 enum status attach_open(struct attachment *a, const char *folder, struct error *err);
 /* The run below a folder that was started last, of those that are running. */
 enum status attach_newest(struct attachment *a, const char *runs, struct error *err);
+/* Look again. */
+enum status attach_look(struct attachment *a, struct error *err);
 /* Has it not ended yet? */
 bool attach_alive(const struct attachment *a);
 void attach_close(struct attachment *a);

@@ -44,9 +44,9 @@ struct child {
 struct supervisor {
 	const struct launch *launch;
 	struct shm_memory *memory;
-	int asked;	 /* the signal after which the ranks are ending by themselves */
-	double asked_at; /* ms */
-	struct child children[SHM_RANKS_MAX];
+	int asked;		/* the signal after which the ranks are ending by themselves */
+	double asked_at;	/* ms */
+	struct child *children; /* (ranks) */
 	int running;
 	double last_poll;
 	double still_ms; /* watched without a sign of life of anybody */

@@ -19,7 +19,7 @@ struct progress {
 	bool table;		   /* a line for each rank */
 	bool begun, ended;
 	double drawn; /* when, in ms */
-	struct survey survey;
+	struct survey *survey;
 	struct screen screen;
 	struct text said;  /* by ranks, not yet printed */
 	struct text frame; /* working memory */
@@ -30,6 +30,7 @@ enum status progress_open(struct progress **out, const struct launch *l,
 {
 	static const struct grid alone = {1, 1, 1};
 	struct progress *p;
+	enum status st;
 
 	*out = NULL;
 	if (l->screen == SCREEN_NONE)
@@ -37,14 +38,17 @@ enum status progress_open(struct progress **out, const struct launch *l,
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return FAIL(err, ERR_MEMORY, "no memory for the progress screen");
-	if (pipe2(p->words, O_CLOEXEC)) {
+	st = survey_create(&p->survey, l->grid ? l->grid : &alone, l->ranks, clock_ms(), err);
+	if (st == OK && pipe2(p->words, O_CLOEXEC))
+		st = FAIL(err, ERR_FAILED, "can't make a pipe: %s", strerror(errno));
+	if (st != OK) {
+		survey_free(p->survey);
 		free(p);
-		return FAIL(err, ERR_FAILED, "can't make a pipe: %s", strerror(errno));
+		return st;
 	}
 	fcntl(p->words[0], F_SETFL, O_NONBLOCK); /* not the end of the ranks */
 	p->memory = memory;
 	p->table = l->screen == SCREEN_RANKS;
-	survey_init(&p->survey, l->grid ? l->grid : &alone, l->ranks, clock_ms());
 	screen_init(&p->screen, STDERR_FILENO);
 	text_init(&p->said);
 	text_init(&p->frame);
@@ -61,6 +65,7 @@ void progress_free(struct progress *p)
 	text_release(&p->said);
 	text_release(&p->frame);
 	screen_release(&p->screen);
+	survey_free(p->survey);
 	free(p);
 }
 
@@ -108,7 +113,7 @@ static void draw(struct progress *p, bool with_words)
 
 	screen_size(&p->screen, &f.columns, &f.lines);
 	p->frame.len = 0;
-	frame_draw(&f, &p->survey, &p->frame);
+	frame_draw(&f, p->survey, &p->frame);
 	if (p->frame.failed)
 		return;
 	if (whole)
@@ -123,7 +128,7 @@ static void draw(struct progress *p, bool with_words)
 /* All steps are done, or a signal has asked for the end: what is said now closes the run. */
 static bool is_closing(const struct progress *p)
 {
-	return p->survey.step >= p->survey.steps || board_of(p->memory, 0)->stop;
+	return p->survey->step >= p->survey->steps || board_of(p->memory, 0)->stop;
 }
 
 void progress_update(struct progress *p)
@@ -131,11 +136,11 @@ void progress_update(struct progress *p)
 	if (!p)
 		return;
 	hear(p);
-	survey_take(&p->survey, p->memory, clock_ms());
+	survey_take(p->survey, p->memory, clock_ms());
 	if (screen_is_blocked(&p->screen))
 		return; /* to watch the ranks is more important */
 	/* The first pulse comes behind the heading. */
-	p->begun = p->survey.steps > 0;
+	p->begun = p->survey->steps > 0;
 	if (p->begun && p->said.len && is_closing(p))
 		progress_end(p);
 	else if (!p->begun || p->ended || !screen_is_ours(&p->screen))
@@ -157,8 +162,8 @@ void progress_end(struct progress *p)
 	/* A run that is over before its first frame has none: it would stand above the heading.
 	 */
 	if (p->drawn > 0 && !p->ended && screen_is_ours(&p->screen)) {
-		survey_take(&p->survey, p->memory, clock_ms());
-		p->survey.stands = false; /* what follows says why it has ended */
+		survey_take(p->survey, p->memory, clock_ms());
+		p->survey->stands = false; /* what follows says why it has ended */
 		draw(p, false);
 	}
 	p->ended = true;

@@ -64,7 +64,7 @@ static bool waits_for(struct supervisor *s, int rank, int other)
 	const struct comm_status *status = shm_status(s->memory, rank);
 
 	if (status->kind == REQUEST_COLLECTIVE)
-		return status->members >> other & 1;
+		return comm_status_has(status, other);
 	return status->kind != REQUEST_NONE && status->peer == other;
 }
 

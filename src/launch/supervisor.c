@@ -218,6 +218,11 @@ static enum status supervise(const struct launch *l, rank_fn *fn, void *arg, str
 
 	take_signals(&s);
 	s.last_poll = clock_ms();
+	s.children = calloc((size_t)l->ranks, sizeof(*s.children));
+	if (!s.children) {
+		st = FAIL(err, ERR_MEMORY, "no memory for %d ranks", l->ranks);
+		goto out;
+	}
 	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= launch_cores(), NULL, err));
 	TRY(progress_open(&s.progress, l, s.memory, err));
 	TRY(start_ranks(&s, fn, arg, err));
@@ -228,6 +233,7 @@ out:
 	progress_end(s.progress);
 	progress_free(s.progress);
 	shm_release(s.memory);
+	free(s.children);
 	give_signals_back(&s);
 	return st;
 }
@@ -236,6 +242,10 @@ enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct er
 {
 	struct launcher by;
 
+	if (l->ranks > RANKS_MAX) {
+		FAIL(err, ERR_USAGE, "%d ranks are too many", l->ranks);
+		return HINT(err, "at most %d", RANKS_MAX);
+	}
 	return launcher_detect(&by) ? job_run(l, &by, fn, arg, err)
 				    : supervise(l, fn, arg, err);
 }

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double WEIGHT = 0.25; /* of a new figure in the average */
@@ -15,9 +16,14 @@ static const double STILL_MS = 2000; /* no step for so long is worth a word */
 /* Less waiting than this is nobody's fault. */
 static const double WORTH_NAMING = 0.05;
 
-void survey_init(struct survey *s, const struct grid *grid, int count, double now_ms)
+enum status survey_create(struct survey **out, const struct grid *grid, int count,
+			  double now_ms, struct error *err)
 {
-	memset(s, 0, sizeof(*s));
+	struct survey *s = calloc(1, sizeof(*s) + (size_t)count * sizeof(s->ranks[0]));
+
+	*out = s;
+	if (!s)
+		return FAIL(err, ERR_MEMORY, "no memory to look at %d ranks", count);
 	s->grid = *grid;
 	s->count = count;
 	s->loss = s->step_ms = s->samples_per_s = s->gflops = NAN;
@@ -25,6 +31,12 @@ void survey_init(struct survey *s, const struct grid *grid, int count, double no
 	s->last_ms = now_ms;
 	for (int i = 0; i < count; i++)
 		s->ranks[i].compute = s->ranks[i].comm = s->ranks[i].lost = NAN;
+	return OK;
+}
+
+void survey_free(struct survey *s)
+{
+	free(s);
 }
 
 static double blend(double before, double now)
@@ -47,16 +59,17 @@ static void take_waiting(struct survey_rank *r, const struct comm_status *status
 	int kind = status->kind, peer = status->peer, op = status->op;
 
 	r->waiting[0] = '\0';
-	r->waits_for = 0;
+	memset(r->waits_for, 0, sizeof(r->waits_for));
 	if (kind == REQUEST_SEND || kind == REQUEST_RECEIVE) {
 		snprintf(r->waiting, sizeof(r->waiting), "waits for rank %d", peer);
-		r->waits_for = peer >= 0 && peer < 64 ? 1ull << peer : 0;
+		if (peer >= 0 && peer < RANKS_MAX)
+			r->waits_for[peer / 64] = 1ull << peer % 64;
 	} else if (kind == REQUEST_COLLECTIVE && op >= 0 && op < COMM_OP_COUNT) {
 		snprintf(r->waiting, sizeof(r->waiting), "in %s",
 			 comm_op_name((enum comm_op)op));
-		r->waits_for = status->members;
-		if (r->number < 64)
-			r->waits_for &= ~(1ull << r->number);
+		for (int i = 0; i < COMM_SET_WORDS; i++)
+			r->waits_for[i] = status->members[i];
+		r->waits_for[r->number / 64] &= ~(1ull << r->number % 64);
 	}
 }
 
@@ -142,6 +155,11 @@ void survey_take(struct survey *s, struct shm_memory *memory, double now_ms)
 	take_run(s, &board_of(memory, 0)->pulse, now_ms);
 }
 
+bool survey_waits_for(const struct survey_rank *r, int other)
+{
+	return r->waits_for[other / 64] >> other % 64 & 1;
+}
+
 double survey_mean(const struct survey *s, size_t offset)
 {
 	double sum = 0;
@@ -173,8 +191,8 @@ const struct survey_rank *survey_culprit(const struct survey *s, int *victims)
 	for (int i = 0; i < s->count; i++) {
 		int n = 0;
 
-		for (int j = 0; j < s->count && s->ranks[i].number < 64; j++)
-			n += s->ranks[j].waits_for >> s->ranks[i].number & 1;
+		for (int j = 0; j < s->count; j++)
+			n += survey_waits_for(&s->ranks[j], s->ranks[i].number);
 		if (s->ranks[i].waiting[0] || (culprit && n <= *victims))
 			continue;
 		culprit = &s->ranks[i];

@@ -12,9 +12,9 @@
 struct survey_rank {
 	int number, pid;
 	struct coords at;
-	char where[96];	    /* "step 12 forward 0"; printable, whatever was on the board */
-	char waiting[64];   /* "waits for rank 3", "in all-reduce", or "" */
-	uint64_t waits_for; /* bit i: rank i of the world */
+	char where[96];	  /* "step 12 forward 0"; printable, whatever was on the board */
+	char waiting[64]; /* "waits for rank 3", "in all-reduce", or "" */
+	uint64_t waits_for[COMM_SET_WORDS]; /* ranks of the world */
 	int step;
 	double compute, comm, lost; /* shares of a step; NAN: not known */
 	uint64_t now_bytes, peak_bytes;
@@ -31,17 +31,21 @@ struct survey {
 	double left_ms;	    /* until the last step is over; NAN: not known */
 	double still_ms;    /* since a step was over */
 	bool stands;	    /* that is long, and there is no telling when it will end */
-	struct survey_rank ranks[SHM_RANKS_MAX];
 	/* what it remembers: when the first step that it saw was over, and the last */
 	int first_step;
 	double first_ms, last_ms;
+	struct survey_rank ranks[]; /* (count) */
 };
 
 /* count ranks are here; grid is that of the whole run. */
-void survey_init(struct survey *s, const struct grid *grid, int count, double now_ms);
+enum status survey_create(struct survey **out, const struct grid *grid, int count,
+			  double now_ms, struct error *err);
+void survey_free(struct survey *s);
 /* Look again. */
 void survey_take(struct survey *s, struct shm_memory *memory, double now_ms);
 
+/* Does a rank wait for that one of the world? */
+bool survey_waits_for(const struct survey_rank *r, int other);
 /* The mean over the ranks of one of their shares, by its offset. */
 double survey_mean(const struct survey *s, size_t offset);
 /* The rank that the others lose time on, as the last steps went, or NULL: none stands out. */

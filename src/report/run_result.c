@@ -9,12 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	SUMMARY_MAX = 64 << 20,
-	METRICS_MAX = 512 << 20,
-	COMMAND_MAX = 1 << 20,
-	RANKS_MAX = 4096
-};
+enum { SUMMARY_MAX = 64 << 20, METRICS_MAX = 512 << 20, COMMAND_MAX = 1 << 20 };
 
 static void check(struct run_result *r, struct fields *f)
 {
@@ -25,8 +20,8 @@ static void check(struct run_result *r, struct fields *f)
 
 	if (f->status == OK && strcmp(schema, "kolm.summary/1"))
 		fields_fail(f, "schema", "is '%.40s', not kolm.summary/1", schema);
-	if (!(dp >= 1 && pp >= 1 && mp >= 1 && dp * pp * mp <= GRID_RANKS_MAX)) {
-		fields_fail(f, "grid", "is no grid of 1 to %d ranks", GRID_RANKS_MAX);
+	if (!(dp >= 1 && pp >= 1 && mp >= 1 && dp * pp * mp <= RANKS_MAX)) {
+		fields_fail(f, "grid", "is no grid of 1 to %d ranks", RANKS_MAX);
 		return;
 	}
 	r->grid = (struct grid){(int)dp, (int)pp, (int)mp};

@@ -162,8 +162,8 @@ static bool grid_of_summary(const char *path, struct grid *g)
 			   (int)json_integer_value(json_object_get(o, "mp"))};
 	json_decref(root);
 	free(bytes);
-	return g->dp > 0 && g->pp > 0 && g->mp > 0 && g->dp <= GRID_RANKS_MAX &&
-	       g->pp <= GRID_RANKS_MAX / g->dp && g->mp <= GRID_RANKS_MAX / g->dp / g->pp;
+	return g->dp > 0 && g->pp > 0 && g->mp > 0 && g->dp <= RANKS_MAX &&
+	       g->pp <= RANKS_MAX / g->dp && g->mp <= RANKS_MAX / g->dp / g->pp;
 }
 
 /* Of two grids of a size, the one with more directions says more. */

@@ -1,5 +1,6 @@
 /* expand.c - the cases of a study: every combination of its axes' values; see study.h */
 #include "study/study.h"
+#include "base/limits.h"
 #include "base/util.h"
 
 #include <ctype.h>
@@ -105,7 +106,7 @@ static int option_number(const json_t *options, const char *name)
 	const json_t *value = json_object_get(options, name);
 
 	return json_is_integer(value) && json_integer_value(value) > 0 &&
-			       json_integer_value(value) < 4096
+			       json_integer_value(value) <= RANKS_MAX
 		       ? (int)json_integer_value(value)
 		       : 1;
 }

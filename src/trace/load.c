@@ -75,9 +75,8 @@ static enum status read_grid(struct reader *r, const json_t *run)
 	int64_t dp, pp, mp, m, chunks;
 	int schedule;
 
-	if (!get_int(g, "dp", 1, GRID_RANKS_MAX, &dp) ||
-	    !get_int(g, "pp", 1, GRID_RANKS_MAX, &pp) ||
-	    !get_int(g, "mp", 1, GRID_RANKS_MAX, &mp) || dp * pp * mp > GRID_RANKS_MAX)
+	if (!get_int(g, "dp", 1, RANKS_MAX, &dp) || !get_int(g, "pp", 1, RANKS_MAX, &pp) ||
+	    !get_int(g, "mp", 1, RANKS_MAX, &mp) || dp * pp * mp > RANKS_MAX)
 		return wrong(r, "no grid");
 	if (!get_int(run, "micro_batches", 1, PLAN_LIMIT, &m) ||
 	    !get_int(run, "chunks", 1, CHUNKS_LIMIT, &chunks) || pp * m * chunks > PLAN_LIMIT)

@@ -99,7 +99,7 @@ static inline void *rank_thread(void *arg)
 static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 {
 	struct shm_memory *memory;
-	struct rank_thread threads[SHM_RANKS_MAX];
+	struct rank_thread threads[RANKS_MAX];
 	struct error err;
 
 	alarm(300);
@@ -122,7 +122,7 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 {
 	struct shm_memory *memory;
 	struct error err;
-	pid_t pids[SHM_RANKS_MAX];
+	pid_t pids[RANKS_MAX];
 	int failed = 0;
 
 	fflush(stdout);

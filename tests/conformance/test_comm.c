@@ -185,7 +185,7 @@ static void sums_are_taken_in_rank_order(void **state)
 /* Rows, columns and pairs of a 4-wide arrangement: every rank is in several groups. */
 static void open_groups(struct comm *world, struct comm *groups[4])
 {
-	int n = comm_size(world), me = comm_rank(world), list[SHM_RANKS_MAX], k;
+	int n = comm_size(world), me = comm_rank(world), list[RANKS_MAX], k;
 	struct error err;
 
 	groups[0] = world;

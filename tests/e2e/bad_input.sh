@@ -44,7 +44,7 @@ refused "not a regular file" --data csv:pipe
 refused "can't create the folder /proc/kolm" --dim 4 --run-dir run --dump-check /proc/kolm --steps 2
 refused "not a folder|Not a directory" --dim 4 --run-dir new/../nan.csv/x
 [ ! -e run ] && [ ! -e new ] || fail "a refused command left a folder behind"
-expect_error 2 "it takes 2 to 64" "$KOLM" bench comm --ranks 0
+expect_error 2 "it takes 2 to 4096" "$KOLM" bench comm --ranks 0
 expect_error 2 "only for bench comm" "$KOLM" bench gemm --ranks 4
 expect_error 2 "make a shape only with --rows" "$KOLM" bench gemm --out 512
 [ ! -e runs ] || fail "a refused command left runs/ behind: $(ls runs)"

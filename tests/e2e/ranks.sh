@@ -39,6 +39,18 @@ grep -q "^kolm: rank 1 of 4 (dp1 pp0 mp0) on .* hangs: last at step 5 backward 0
 	fail "said: $(cat err.txt)"
 nobody_left hung
 
+# As many ranks as there is memory for; beyond the first 64, too, it is known who waits for whom.
+"$KOLM" train --dim 16 --depth 2 --dp 100 --batch 100 --device virtual --steps 3 --quiet --run-dir many || fail "100 ranks"
+[ "$(grep -c '"utilization"' many/summary.json)" = 100 ] || fail "not 100 ranks"
+"$KOLM" train --dim 16 --depth 2 --dp 80 --batch 80 --device virtual --inject rank=70,step=3,hang --timeout 3 \
+	--run-dir "$dir/hung80" >/dev/null 2>err.txt
+[ $? = 1 ] || fail "80 ranks, one hangs: $(cat err.txt)"
+grep -q "^kolm: rank 70 of 80 .*; ranks 0-69, 71-79 wait for it in all-" err.txt || fail "said: $(head -n 1 err.txt)"
+nobody_left hung80
+expect_error 2 '--dp 80 --pp 80 --mp 1 is 6400 ranks; at most 4096' "$KOLM" train --dp 80 --pp 80
+expect_error 2 '--dp 4097 is out of range; it takes 1 to 4096' "$KOLM" train --dp 4097
+expect_error 2 '--ranks 4097 is out of range; it takes 2 to 4096' "$KOLM" bench comm --ranks 4097
+
 # Asleep: in every step, of one rank only, before each backward.
 "$KOLM" train --dim 64 --dp 2 --steps 4 --warmup 0 --micro-batches 2 --inject rank=0,at=backward,sleep=20ms --quiet --run-dir slow || fail "sleep"
 awk -F'"min": ' '/"min"/ { split($2, a, ","); if (a[1] < 40) exit 1 }' slow/summary.json || fail "two sleeps of 20 ms take less than 40"

@@ -44,6 +44,22 @@ grep -q '^runs/new: 4 ranks, dp 2 x pp 2 x mp 1$' table.txt || fail "not the new
 grep -qE '^ +3 +1 +1 +0 +[0-9]+ ' table.txt || fail "no line for rank 3: $(cat table.txt)"
 ! grep -q "$(printf '\033')" table.txt || fail "sequences in a file"
 
+# Of another user: the truth, with or without its name.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	other() { setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/kolm" top "$@"; }
+	cp "$KOLM" kolm
+	chmod 755 "$dir" kolm
+	expect_error 1 'runs/new is a run of another user: Permission denied; start kolm top as that user' other runs/new
+	expect_error 1 'runs/(new|old) is a run of another user: Permission denied' other
+	chmod 700 runs/new
+	expect_error 1 'runs/new is a run of another user: Permission denied' other runs/new
+	chmod 755 runs/new
+	# Its number is another process's of another user by now: it is over.
+	cp -r runs/new mine
+	chown -R 65534 mine
+	expect_error 1 'mine is not running' other mine
+fi
+
 # Watched until its end: says so, and that is no failure. q ends it, Ctrl-C gives 130.
 if command -v script >/dev/null; then
 	export TERM=xterm
@@ -60,6 +76,27 @@ if command -v script >/dev/null; then
 	watcher=$!
 	sleep 0.7
 fi
+# A board that is cut short while somebody looks at it: a copy in a file of ours.
+job() { sed -n "s/^ *\"$1\": \([0-9]*\).*/\1/p" runs/new/job.json; }
+mkdir cut
+dd if="/proc/$(job pid)/fd/$(job fd)" of=board bs=1M count=64 status=none || fail "no copy of the board"
+exec 9<board
+sed "s/\"pid\": [0-9]*/\"pid\": $$/; s/\"fd\": [0-9]*/\"fd\": 9/" runs/new/job.json >cut/job.json
+"$KOLM" top cut --once >cut.txt || fail "a copy of a board: $(cat cut.txt)"
+grep -qE '^ +3 +1 +1 +0 +[0-9]+ ' cut.txt || fail "no line for rank 3 in the copy: $(cat cut.txt)"
+if command -v script >/dev/null; then
+	timeout 30 script -qfec "$KOLM top cut --interval 0.1; echo code \$?" cut.log </dev/null >/dev/null &
+	cutter=$!
+	for _ in $(seq 100); do grep -q 'step.* of 1000000' cut.log 2>/dev/null && break; sleep 0.1; done
+	truncate -s 100 board
+	wait $cutter
+	grep -q 'the status board of cut is cut short' cut.log || fail "a board that is cut: $(tail -n 3 cut.log)"
+	grep -q 'code 1' cut.log || fail "a board that is cut: $(tail -n 3 cut.log)"
+fi
+truncate -s 100 board
+expect_error 1 'the status board of cut is cut short' "$KOLM" top cut
+exec 9<&-
+
 kill -TERM "${started[1]}"
 wait "${started[1]}"
 if [ -n "${watcher:-}" ]; then

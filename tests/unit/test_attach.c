@@ -5,6 +5,8 @@
 #include "launch/attach.h"
 #include "launch/board.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -47,9 +49,7 @@ static void others_can_look_while_it_is_there(void **state)
 	attach_close(&a);
 	assert_int_equal(attach_open(&a, runs, &err), OK);
 	assert_int_equal(a.locals, 4);
-	s = calloc(1, sizeof(*s));
-	assert_non_null(s);
-	survey_init(s, &a.grid, a.locals, 0);
+	assert_int_equal(survey_create(&s, &a.grid, a.locals, 0, &err), OK);
 	survey_take(s, a.memory, 0);
 	assert_int_equal(s->step, 120);
 	assert_int_equal(s->ranks[3].pid, 4003);
@@ -64,7 +64,63 @@ static void others_can_look_while_it_is_there(void **state)
 	attach_withdraw(runs);
 	assert_int_equal(rmdir(runs), 0);
 	test_folder_remove(folder);
-	free(s);
+	survey_free(s);
+	shm_release(memory);
+}
+
+/* Memory that goes on being cut and grown while others look at it. */
+static _Atomic bool cutting;
+
+static void *cut_and_grow(void *arg)
+{
+	struct shm_memory *memory = arg;
+	off_t whole = (off_t)shm_size(memory);
+
+	while (cutting)
+		for (off_t size = 0; size <= 1 << 16; size += 1 << 12)
+			if (ftruncate(shm_fd(memory), size))
+				return memory;
+	return ftruncate(shm_fd(memory), whole) ? memory : NULL;
+}
+
+static void a_board_that_is_cut_short_harms_nobody(void **state)
+{
+	struct shm_memory *memory = board_of_run();
+	struct rank r = {.memory = memory, .locals = 4};
+	char folder[256];
+	struct attachment a, b;
+	struct survey *s;
+	struct error err;
+	pthread_t cutter;
+	void *failed;
+	(void)state;
+
+	test_folder(folder, sizeof(folder));
+	assert_int_equal(attach_publish(&r, &square, folder, &err), OK);
+	assert_int_equal(attach_open(&a, folder, &err), OK);
+	assert_int_equal(survey_create(&s, &a.grid, a.locals, 0, &err), OK);
+	assert_int_equal(ftruncate(shm_fd(memory), 100), 0);
+	assert_int_equal(attach_look(&a, &err), ERR_FAILED);
+	assert_non_null(strstr(err.msg, "is cut short"));
+	assert_int_equal(attach_open(&b, folder, &err), ERR_FAILED);
+	assert_non_null(strstr(err.msg, "is cut short"));
+	cutting = true;
+	assert_int_equal(pthread_create(&cutter, NULL, cut_and_grow, memory), 0);
+	for (int i = 0; i < 2000; i++) {
+		attach_look(&a, &err);
+		survey_take(s, a.memory, i);
+		assert_int_equal(attach_open(&b, folder, &err), ERR_FAILED);
+	}
+	cutting = false;
+	pthread_join(cutter, &failed);
+	assert_null(failed);
+	/* As long as before, and yet another memory: the number in it is gone. */
+	assert_int_equal(attach_look(&a, &err), ERR_FAILED);
+	assert_non_null(strstr(err.msg, "is not running"));
+	survey_free(s);
+	attach_close(&a);
+	attach_withdraw(folder);
+	test_folder_remove(folder);
 	shm_release(memory);
 }
 
@@ -129,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_can_look_while_it_is_there),
+		cmocka_unit_test(a_board_that_is_cut_short_harms_nobody),
 		cmocka_unit_test(wrong_files_are_refused),
 		cmocka_unit_test(only_the_right_memory_is_looked_at),
 	};

@@ -32,10 +32,10 @@ static int width_of(const char *text, int *lines)
 
 static struct survey *survey_of(const struct grid *grid, struct shm_memory *memory)
 {
-	struct survey *s = calloc(1, sizeof(*s));
+	struct survey *s;
+	struct error err;
 
-	assert_non_null(s);
-	survey_init(s, grid, grid_size(grid), 0);
+	assert_int_equal(survey_create(&s, grid, grid_size(grid), 0, &err), OK);
 	survey_take(s, memory, 0);
 	return s;
 }
@@ -106,7 +106,7 @@ static void the_frame_tells_how_it_goes(void **state)
 	assert_non_null(strstr(text, "memory    8.0 MiB")); /* of the rank with most */
 	assert_null(strstr(text, "scale"));
 	assert_null(strstr(text, "\033")); /* no colour was wanted */
-	free(s);
+	survey_free(s);
 	shm_release(memory);
 }
 
@@ -122,7 +122,7 @@ static void skipped_steps_and_scale_are_shown(void **state)
 	s = survey_of(&cube, memory);
 	assert_non_null(strstr(drawn(&f, s), "scale     65536"));
 	assert_non_null(strstr(drawn(&f, s), "skipped   3"));
-	free(s);
+	survey_free(s);
 	shm_release(memory);
 }
 
@@ -138,12 +138,12 @@ static void the_slowest_rank_is_named(void **state)
 	s = survey_of(&cube, memory);
 	assert_non_null(strstr(drawn(&f, s), "slowest   rank 5"));
 	/* Where nobody waits, nobody is to blame. */
-	free(s);
+	survey_free(s);
 	for (int i = 0; i < 8; i++)
 		board_of(memory, i)->pulse.lost_ms = i == 5 ? 0 : 0.1;
 	s = survey_of(&cube, memory);
 	assert_non_null(strstr(drawn(&f, s), "slowest   none"));
-	free(s);
+	survey_free(s);
 	shm_release(memory);
 }
 
@@ -161,7 +161,7 @@ static void a_standstill_names_who_is_waited_for(void **state)
 
 			status->kind = i < 4 ? REQUEST_COLLECTIVE : REQUEST_RECEIVE;
 			status->op = COMM_ALLREDUCE;
-			status->members = 0x0f;
+			status->members[0] = 0x0f;
 			status->peer = i - 4;
 		}
 	survey_take(s, memory, 1500);
@@ -173,7 +173,7 @@ static void a_standstill_names_who_is_waited_for(void **state)
 	assert_null(strstr(text, "left")); /* there is no telling */
 	assert_non_null(strstr(text, "forward 0, in all-reduce\n"));
 	assert_non_null(strstr(text, "forward 7, waits for rank 3\n"));
-	free(s);
+	survey_free(s);
 	shm_release(memory);
 }
 
@@ -193,7 +193,7 @@ static void time_left_follows_the_clock(void **state)
 	board_of(memory, 0)->pulse.step = 1000;
 	survey_take(s, memory, 9000);
 	assert_float_equal(s->left_ms, 0, 0);
-	free(s);
+	survey_free(s);
 	shm_release(memory);
 }
 
@@ -229,7 +229,7 @@ static void frames_fit_every_terminal(void **state)
 						columns - 1);
 				assert_in_range(lines, 5, f.lines - 1);
 			}
-		free(s);
+		survey_free(s);
 	}
 	shm_release(memory);
 }
@@ -247,7 +247,7 @@ static void ranks_that_do_not_fit_are_counted(void **state)
 	assert_non_null(strstr(drawn(&f, s), "and 3 more ranks\n"));
 	f.lines = 0; /* no terminal: all of them */
 	assert_null(strstr(drawn(&f, s), "more ranks"));
-	free(s);
+	survey_free(s);
 	shm_release(memory);
 }
 
@@ -279,7 +279,7 @@ static void garbage_on_the_board_is_survived(void **state)
 		s = survey_of(&cube, memory);
 		assert_true(width_of(drawn(&f, s), &lines) < f.columns);
 		assert_true(lines < f.lines);
-		free(s);
+		survey_free(s);
 	}
 	shm_release(memory);
 }

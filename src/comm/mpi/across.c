@@ -92,7 +92,7 @@ static void add_run(const struct across *a, const struct host_group *g,
 		    const struct comm_request *r, struct lane *l)
 {
 	const struct run *run = &a->runs[l->run];
-	const void *sources[SHM_RANKS_MAX];
+	const void *sources[RANKS_MAX];
 	int n = 0;
 
 	for (int i = run->first; i < run->end; i++)
@@ -131,7 +131,7 @@ static void add(const struct across *a, const struct host_group *g,
 static void spread(const struct across *a, const struct host_group *g,
 		   const struct comm_request *r, struct lane *l)
 {
-	void *targets[SHM_RANKS_MAX], *from;
+	void *targets[RANKS_MAX], *from;
 	int n = targets_of(a, g, r, l->slice, targets);
 
 	if (is_sum(r->op)) {
@@ -159,7 +159,7 @@ static void spread(const struct across *a, const struct host_group *g,
 static void take(const struct across *a, const struct host_group *g,
 		 const struct comm_request *r, struct lane *l)
 {
-	void *targets[SHM_RANKS_MAX];
+	void *targets[RANKS_MAX];
 	int n = targets_of(a, g, r, l->slice, targets);
 
 	assert(n > 0); /* nobody takes what is not wanted here */
@@ -172,7 +172,7 @@ static void take(const struct across *a, const struct host_group *g,
 static void share(const struct across *a, const struct host_group *g,
 		  const struct comm_request *r, struct lane *l)
 {
-	void *targets[SHM_RANKS_MAX];
+	void *targets[RANKS_MAX];
 	int n = targets_of(a, g, r, l->slice, targets);
 
 	for (int i = 1; i < n && r->n; i++)

@@ -152,7 +152,7 @@ static void *keep_going(void *arg)
 static enum status open_local(struct comm *c, struct mpi_group *g, struct error *err)
 {
 	struct mpi_world *w = world_of(c);
-	int ranks[SHM_RANKS_MAX], n = 0;
+	int ranks[RANKS_MAX], n = 0;
 
 	for (int i = 0; i < c->size; i++)
 		if (w->host_of[c->members[i]] == w->host_of[c->world->rank])
@@ -212,10 +212,12 @@ static enum status mpi_create(struct comm *c, struct error *err)
 	if (c->size && !g)
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
 	st = open_group(c, g, err);
-	if (st == OK)
+	if (st == OK) {
 		c->state = g;
-	else
+	} else if (g) {
+		host_group_close(&g->local);
 		free(g);
+	}
 	return st;
 }
 
@@ -235,6 +237,8 @@ static void stop_thread(struct comm *world)
 static void release_world(struct mpi_world *w)
 {
 	across_free(w->group.across);
+	host_group_close(&w->group.local);
+	host_release(&w->host);
 	shm_release(w->memory);
 	messages_release(&w->messages);
 	MPI_Comm_free(&w->all);
@@ -251,6 +255,7 @@ static void mpi_free(struct comm *c)
 		release_world(c->state);
 	} else {
 		across_free(g->across);
+		host_group_close(&g->local);
 	}
 	free(c->state);
 }
@@ -324,7 +329,7 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 	TRY(hosts_share_memory(&w->memory, local, place, err));
 	TRY(comm_new(&c, &comm_mpi, NULL, members, ranks, rank, err));
 	c->state = w;
-	w->host = (struct host){.memory = w->memory, .me = place->local};
+	TRY(host_init(&w->host, w->memory, place->local, err));
 	TRY(open_group(c, &w->group, err));
 	c->spin = place->locals <= place->cores;
 	c->status = shm_status(w->memory, place->local);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,7 +16,7 @@
 
 static void ring(struct host *h, int rank)
 {
-	struct bell *bell = &h->memory->control->bells[rank];
+	struct bell *bell = &h->memory->bells[rank];
 
 	/* Change word first, then look at asleep: a sleeper reads word, sets asleep, looks
 	   for work once more, and has the kernel compare word before it sleeps. */
@@ -31,25 +32,46 @@ static void ring_others(const struct host_group *g)
 			ring(g->host, g->ranks[i]);
 }
 
+enum status host_init(struct host *h, struct shm_memory *memory, int me, struct error *err)
+{
+	*h = (struct host){.memory = memory, .me = me};
+	h->peers = calloc((size_t)memory->ranks, sizeof(*h->peers));
+	return h->peers ? OK
+			: FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks",
+			       memory->ranks);
+}
+
+void host_release(struct host *h)
+{
+	free(h->peers);
+	h->peers = NULL;
+}
+
 enum status host_group_open(struct host_group *g, struct host *h, const int *ranks, int count,
 			    struct error *err)
 {
-	int first = SHM_RANKS_MAX;
-
 	if (h->groups >= GROUPS_MAX)
 		return FAIL(err, ERR_FAILED, "more than %d groups of ranks", GROUPS_MAX);
 	h->groups++;
 	if (!count)
 		return OK;
 	*g = (struct host_group){.host = h, .count = count};
+	g->shared = h->memory->members + (size_t)(h->groups - 1) * (size_t)h->memory->ranks;
+	g->ranks = calloc((size_t)count, sizeof(*g->ranks));
+	if (!g->ranks)
+		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", count);
 	for (int i = 0; i < count; i++) {
 		g->ranks[i] = ranks[i];
-		first = imin(first, ranks[i]);
 		if (ranks[i] == h->me)
 			g->me = i;
 	}
-	g->shared = &h->memory->control->groups[h->groups - 1][first];
 	return OK;
+}
+
+void host_group_close(struct host_group *g)
+{
+	free(g->ranks);
+	g->ranks = NULL;
 }
 
 /* Reserve the pages now: running out of memory later would be a SIGBUS. */
@@ -96,14 +118,16 @@ bool host_owns(const struct host *h, const void *data, size_t bytes)
 
 static struct channel *channel_of(const struct host *h, int from, int to, int channel)
 {
-	return &h->memory->control->channels[from][to][channel];
+	size_t pair = (size_t)from * (size_t)h->memory->ranks + (size_t)to;
+
+	return &h->memory->channels[pair * COMM_CHANNELS + (size_t)channel];
 }
 
 void host_enter_message(struct host *h, int peer, struct comm_request *r)
 {
 	assert(r->kind == REQUEST_RECEIVE || r->comm->links || host_owns(h, r->data, r->bytes));
-	r->sequence = r->kind == REQUEST_SEND ? h->sent[peer][r->channel]++
-					      : h->received[peer][r->channel]++;
+	r->sequence = r->kind == REQUEST_SEND ? h->peers[peer].sent[r->channel]++
+					      : h->peers[peer].received[r->channel]++;
 }
 
 void host_send(struct host *h, int peer, struct comm_request *r)
@@ -157,9 +181,14 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 
 /* ---- meetings ---- */
 
+static struct member *member_of(const struct host_group *g, int i)
+{
+	return &g->shared[g->ranks[i]];
+}
+
 void *host_buffer(const struct host_group *g, const struct comm_request *r, int member)
 {
-	return g->shared->members[member].data[r->sequence % GROUP_SLOTS];
+	return member_of(g, member)->data[r->sequence % GROUP_SLOTS];
 }
 
 static uint64_t kind_of(const struct comm_request *r)
@@ -172,32 +201,30 @@ static uint64_t kind_of(const struct comm_request *r)
 static void check_kinds(const struct host_group *g, const struct comm_request *r)
 {
 	for (int i = 0; i < g->count; i++)
-		assert(g->shared->members[i].kind[r->sequence % GROUP_SLOTS] == kind_of(r));
+		assert(member_of(g, i)->kind[r->sequence % GROUP_SLOTS] == kind_of(r));
 }
 
 static bool all_arrived(const struct host_group *g, uint64_t sequence)
 {
-	struct member *m = g->shared->members;
-
 	for (int i = 0; i < g->count; i++)
-		if (atomic_load_explicit(&m[i].arrived, memory_order_acquire) <= sequence)
+		if (atomic_load_explicit(&member_of(g, i)->arrived, memory_order_acquire) <=
+		    sequence)
 			return false;
 	return true;
 }
 
 static bool all_departed(const struct host_group *g, uint64_t sequence)
 {
-	struct member *m = g->shared->members;
-
 	for (int i = 0; i < g->count; i++)
-		if (atomic_load_explicit(&m[i].departed, memory_order_acquire) <= sequence)
+		if (atomic_load_explicit(&member_of(g, i)->departed, memory_order_acquire) <=
+		    sequence)
 			return false;
 	return true;
 }
 
 bool host_arrive(struct host_group *g, struct comm_request *r)
 {
-	struct member *me = &g->shared->members[g->me];
+	struct member *me = member_of(g, g->me);
 
 	/* A slot is free again when everybody has departed from its last use. */
 	if (!r->arrived &&
@@ -216,7 +243,7 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 		return false;
 	check_kinds(g, r);
 	for (int i = 0; i < g->count; i++) {
-		int64_t posted = g->shared->members[i].posted[r->sequence % GROUP_SLOTS];
+		int64_t posted = member_of(g, i)->posted[r->sequence % GROUP_SLOTS];
 
 		r->ready = posted > r->ready ? posted : r->ready;
 	}
@@ -225,7 +252,7 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 
 void host_depart(struct host_group *g, struct comm_request *r)
 {
-	atomic_store_explicit(&g->shared->members[g->me].departed, r->sequence + 1,
+	atomic_store_explicit(&member_of(g, g->me)->departed, r->sequence + 1,
 			      memory_order_release);
 	ring_others(g);
 	r->worked = true;
@@ -239,7 +266,7 @@ bool host_over(const struct host_group *g, const struct comm_request *r)
 enum status host_sleep(struct host *h, const struct comm_request *r, long ns, struct error *err)
 {
 	struct control *control = h->memory->control;
-	struct bell *bell = &control->bells[h->me];
+	struct bell *bell = &h->memory->bells[h->me];
 	struct timespec limit = {.tv_nsec = ns};
 	uint32_t word = atomic_load(&bell->word);
 

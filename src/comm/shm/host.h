@@ -23,22 +23,27 @@ struct host {
 	int me;
 	size_t used; /* of this rank's segment */
 	int groups;  /* calls of host_group_open so far */
-	uint64_t sent[SHM_RANKS_MAX][COMM_CHANNELS];
-	uint64_t received[SHM_RANKS_MAX][COMM_CHANNELS];
+	struct {
+		uint64_t sent[COMM_CHANNELS], received[COMM_CHANNELS];
+	} * peers; /* (ranks) messages to and from each */
 };
+
+enum status host_init(struct host *h, struct shm_memory *memory, int me, struct error *err);
+void host_release(struct host *h);
 
 /* The members of a group on this machine. */
 struct host_group {
 	struct host *host;
-	struct group *shared;
+	struct member *shared; /* by rank */
 	int me, count;
-	int ranks[SHM_RANKS_MAX]; /* of the members */
-	uint64_t started;	  /* collectives of this rank */
+	int *ranks;	  /* (count) of the members */
+	uint64_t started; /* collectives of this rank */
 };
 
 /* Every rank of the machine calls it the same number of times; count may be 0. */
 enum status host_group_open(struct host_group *g, struct host *h, const int *ranks, int count,
 			    struct error *err);
+void host_group_close(struct host_group *g);
 
 /* See comm_alloc. */
 enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err);

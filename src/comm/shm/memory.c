@@ -4,6 +4,7 @@
 #include "base/machine.h"
 #include "base/util.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,29 @@
 enum { PAGE = 2 << 20 };
 
 static const int64_t ADDRESS_SPACE = 32ll << 40; /* for all ranks together, at most */
+
+/* What others may look at. */
+static size_t shown_size(int ranks)
+{
+	return sizeof(struct control) + (size_t)ranks * sizeof(struct shown);
+}
+
+/* And the arrays behind it, one after the other. */
+static size_t control_size(int ranks)
+{
+	size_t n = (size_t)ranks;
+
+	return shown_size(ranks) + n * sizeof(struct bell) +
+	       GROUPS_MAX * n * sizeof(struct member) +
+	       n * n * COMM_CHANNELS * sizeof(struct channel);
+}
+
+static void lay_out(struct shm_memory *m)
+{
+	m->bells = (void *)((char *)m->control + shown_size(m->ranks));
+	m->members = (void *)(m->bells + m->ranks);
+	m->channels = (void *)(m->members + (size_t)GROUPS_MAX * (size_t)m->ranks);
+}
 
 static enum status map(struct shm_memory *m, void *at, struct error *err)
 {
@@ -39,6 +63,7 @@ static enum status map(struct shm_memory *m, void *at, struct error *err)
 		return HINT(err, "is 'ulimit -v' too small?");
 	}
 	m->control = p;
+	lay_out(m);
 	return OK;
 }
 
@@ -46,17 +71,14 @@ static enum status describe(struct shm_memory **out, int ranks, bool spin, struc
 {
 	struct shm_memory *m;
 
-	if (ranks > SHM_RANKS_MAX) {
-		FAIL(err, ERR_USAGE, "%d ranks on one machine are too many", ranks);
-		return HINT(err, "at most %d", SHM_RANKS_MAX);
-	}
+	assert(ranks >= 1 && ranks <= RANKS_MAX); /* launch_run sees to it */
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return FAIL(err, ERR_MEMORY, "no memory for %d ranks", ranks);
 	m->ranks = ranks;
 	m->spin = spin;
 	m->fd = -1;
-	m->control_size = (size_t)round_up((int64_t)sizeof(struct control), PAGE);
+	m->control_size = (size_t)round_up((int64_t)control_size(ranks), PAGE);
 	/* Address space for one rank's buffers: as much as the machine has memory. Only
 	   touched pages take any. */
 	m->segment_size =
@@ -114,30 +136,60 @@ out:
 	return st;
 }
 
+bool shm_look_again(struct shm_memory *m)
+{
+	size_t size = shown_size(m->ranks), done = 0;
+
+	while (done < size) {
+		ssize_t n = pread(m->fd, (char *)m->control + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			errno = n ? errno : ENODATA;
+			return false;
+		}
+		done += (size_t)n;
+	}
+	errno = ESRCH;
+	return m->control->token == m->token && m->control->ranks == m->ranks;
+}
+
+/* A file of another process, which may have become anything: a pipe must not block us, a
+   terminal not be ours. */
+static bool open_theirs(struct shm_memory *m, int pid, int fd)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (m->fd < 0)
+		return false;
+	errno = ESRCH;
+	return !fstat(m->fd, &st) && S_ISREG(st.st_mode);
+}
+
 bool shm_look(struct shm_memory **out, int ranks, int pid, int fd, uint64_t token)
 {
 	struct shm_memory *m = NULL;
-	struct stat st;
-	char path[64];
-	void *p = MAP_FAILED;
+	bool found;
+	int code;
 
 	*out = NULL;
 	if (describe(&m, ranks, false, NULL) != OK || !m)
 		return false;
-	m->segment_size = 0; /* of the buffers we want nothing */
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	/* It may have become anything: a pipe must not block us, a terminal not be ours. */
-	m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (m->fd >= 0 && !fstat(m->fd, &st) && S_ISREG(st.st_mode) &&
-	    st.st_size >= (off_t)m->control_size)
-		p = mmap(NULL, m->control_size, PROT_READ, MAP_SHARED, m->fd, 0);
-	m->control = p == MAP_FAILED ? NULL : p;
-	if (!m->control || m->control->token != token || m->control->ranks != ranks) {
+	m->copied = true;
+	m->token = token;
+	m->control = aligned_alloc(_Alignof(struct control), shown_size(ranks));
+	found = m->control && open_theirs(m, pid, fd) && shm_look_again(m);
+	code = errno;
+	if (found)
+		*out = m;
+	else
 		shm_release(m);
-		return false;
-	}
-	*out = m;
-	return true;
+	errno = code;
+	return found;
 }
 
 bool shm_still_there(const struct shm_memory *m, int pid, int fd)
@@ -157,15 +209,17 @@ uint64_t shm_token(const struct shm_memory *m)
 
 size_t shm_layout(void)
 {
-	return sizeof(struct control) ^ offsetof(struct control, status) << 1 ^
-	       offsetof(struct control, pages) << 2;
+	return sizeof(struct control) ^ sizeof(struct shown) << 1 ^
+	       offsetof(struct shown, page) << 2;
 }
 
 void shm_release(struct shm_memory *m)
 {
 	if (!m)
 		return;
-	if (m->control)
+	if (m->copied)
+		free(m->control);
+	else if (m->control)
 		munmap(m->control, shm_size(m));
 	if (m->fd >= 0)
 		close(m->fd);
@@ -184,12 +238,12 @@ size_t shm_size(const struct shm_memory *m)
 
 struct comm_status *shm_status(struct shm_memory *m, int rank)
 {
-	return &m->control->status[rank];
+	return &m->control->shown[rank].status;
 }
 
 void *shm_page(struct shm_memory *m, int rank)
 {
-	return m->control->pages[rank];
+	return m->control->shown[rank].page;
 }
 
 bool shm_first_failure(struct shm_memory *m)
@@ -201,8 +255,7 @@ void shm_stop(struct shm_memory *m)
 {
 	atomic_store(&m->control->stop, 1);
 	for (int i = 0; i < m->ranks; i++) {
-		atomic_fetch_add(&m->control->bells[i].word, 1);
-		syscall(SYS_futex, &m->control->bells[i].word, FUTEX_WAKE, INT_MAX, NULL, NULL,
-			0);
+		atomic_fetch_add(&m->bells[i].word, 1);
+		syscall(SYS_futex, &m->bells[i].word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	}
 }

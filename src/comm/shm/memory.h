@@ -35,7 +35,7 @@ struct channel {
 	struct slot slots[CHANNEL_SLOTS];
 };
 
-/* One member's part of a group: what it has arrived at and what it has finished. */
+/* A rank's part of a group: what it has arrived at and what it has finished. */
 struct member {
 	LINE _Atomic uint64_t arrived;
 	_Atomic uint64_t departed;
@@ -44,28 +44,30 @@ struct member {
 	int64_t posted[GROUP_SLOTS];
 };
 
-struct group {
-	struct member members[SHM_RANKS_MAX];
+/* What a rank shows to who watches it. */
+struct shown {
+	LINE struct comm_status status;
+	LINE char page[SHM_PAGE]; /* the launcher's */
 };
 
 struct control {
 	uint64_t token; /* a random number: no other memory has it */
 	int ranks;
 	_Atomic int stop, failed;
-	struct bell bells[SHM_RANKS_MAX];
-	LINE struct comm_status status[SHM_RANKS_MAX];
-	LINE char pages[SHM_RANKS_MAX][SHM_PAGE]; /* the launcher's */
-	struct channel channels[SHM_RANKS_MAX][SHM_RANKS_MAX][COMM_CHANNELS]; /* [from][to] */
-	/* Groups of one call of comm_create have different first ranks. */
-	struct group groups[GROUPS_MAX][SHM_RANKS_MAX];
+	struct shown shown[]; /* (ranks) */
 };
 
-/* One memfd: the control part, then a segment for each rank's buffers. */
+/* One memfd: the control part and the arrays behind it, then a segment for each rank's
+   buffers. */
 struct shm_memory {
 	struct control *control;
-	bool spin;
+	struct bell *bells;	  /* (ranks) */
+	struct member *members;	  /* (GROUPS_MAX, ranks): a rank is in one group of a call */
+	struct channel *channels; /* (ranks, ranks, COMM_CHANNELS): from, to */
+	bool spin, copied;	  /* copied: control is memory of our own */
 	int ranks, fd;
 	size_t control_size, segment_size;
+	uint64_t token; /* copied: what the original must have */
 };
 
 static inline char *shm_segment(const struct shm_memory *m, int rank)

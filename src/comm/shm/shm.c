@@ -34,6 +34,9 @@ static enum status shm_create(struct comm *c, struct error *err)
 
 static void shm_free(struct comm *c)
 {
+	if (c->world == c)
+		host_release(host_of(c));
+	host_group_close(c->state);
 	free(c->state);
 }
 
@@ -94,14 +97,14 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 	enum status st;
 	struct comm *c = NULL;
 	struct shm_world *state = calloc(1, sizeof(*state));
-	int members[SHM_RANKS_MAX];
+	int members[RANKS_MAX];
 
 	for (int i = 0; i < memory->ranks; i++)
 		members[i] = i;
 	if (!state)
 		return FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks",
 			    memory->ranks);
-	state->host = (struct host){.memory = memory, .me = rank};
+	TRY(host_init(&state->host, memory, rank, err));
 	TRY(host_group_open(&state->group, &state->host, members, memory->ranks, err));
 	TRY(comm_new(&c, &comm_shm, NULL, members, memory->ranks, rank, err));
 	c->state = state;
@@ -110,6 +113,10 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 	*world = c;
 	state = NULL; /* the world's now */
 out:
+	if (state) {
+		host_group_close(&state->group);
+		host_release(&state->host);
+	}
 	free(state);
 	return st;
 }

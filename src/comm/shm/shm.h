@@ -11,7 +11,7 @@
 
 #include "comm/comm.h"
 
-enum { SHM_RANKS_MAX = 64, SHM_PAGE = 2048 };
+enum { SHM_PAGE = 2048 };
 
 struct shm_memory; /* opaque */
 
@@ -24,9 +24,12 @@ enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, 
 		       size_t size, struct error *err);
 /*
  * Look at the status and the pages of what another process has, as its shm_fd and shm_token
- * say; nothing can be changed through it. False, with *out NULL, if that is not there.
+ * say: a copy, so that whatever happens to the original harms nobody here. False, with *out
+ * NULL and errno, if that is not there (ESRCH: another memory, or none) or can't be read.
  */
 bool shm_look(struct shm_memory **out, int ranks, int pid, int fd, uint64_t token);
+/* Look again; false if it can't be read any more. */
+bool shm_look_again(struct shm_memory *memory);
 /* Is it still open in that process? */
 bool shm_still_there(const struct shm_memory *memory, int pid, int fd);
 uint64_t shm_token(const struct shm_memory *memory);

@@ -17,8 +17,8 @@ static void copy_slice(const struct comm_request *r, int member, void *to, const
 /* Own slice from everybody's buffer, to everybody's or to the own one. */
 static void sum_slice(const struct host_group *g, const struct comm_request *r, bool to_all)
 {
-	const void *sources[SHM_RANKS_MAX];
-	void *targets[SHM_RANKS_MAX];
+	const void *sources[RANKS_MAX];
+	void *targets[RANKS_MAX];
 	size_t begin, end;
 
 	for (int i = 0; i < g->count; i++) {

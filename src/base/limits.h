@@ -1,0 +1,9 @@
+/* limits.h - how large things may be, where several folders must agree on it. */
+#ifndef KOLM_BASE_LIMITS_H
+#define KOLM_BASE_LIMITS_H
+
+enum {
+	RANKS_MAX = 4096, /* of a run, on one machine or several */
+};
+
+#endif
