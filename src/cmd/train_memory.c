@@ -18,6 +18,7 @@ enum status training_predict(const struct training *t, struct prediction *most,
 							    ? t->config.threads
 							    : imax(1, launch_cores() / ranks),
 					 .memory = t->config.device_memory,
+					 .ranks = ranks,
 					 .plan = true};
 	struct engine_options engine = training_engine_options(t);
 	struct device *dev = NULL;

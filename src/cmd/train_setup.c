@@ -127,6 +127,7 @@ enum status training_open_engine(struct training *t, struct error *err)
 		.crowded = t->rank->oversubscribed,
 		.memory = c->device_memory,
 		.rank = t->rank->number,
+		.ranks = t->rank->ranks,
 		.pace = &t->rank->pace,
 	};
 	struct engine_options engine = training_engine_options(t);

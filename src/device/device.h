@@ -40,7 +40,7 @@ struct device_options {
 	bool pin;	   /* keep every thread on a core of its own */
 	bool crowded;	   /* others compute on the same cores: never spin */
 	uint64_t memory;   /* limit in bytes; 0: none */
-	int rank;	   /* that it is for: virtual devices may differ */
+	int rank, ranks;   /* that it is for, of so many: virtual devices may differ */
 	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
 	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */
 };

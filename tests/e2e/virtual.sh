@@ -27,6 +27,13 @@ for p in 4 8; do
 	done
 done
 
+# What is slow must be there.
+slow() { expect_error 2 "--device: '$1' is not in this run; ranks go from 0 to 1" "$KOLM" train --dp 2 --device "virtual:gflops=9,$1"; }
+slow slow=99:2
+slow slow=2:2
+slow slow-link=0-2:3
+slow slow-link=1-1:3
+train there --dp 2 --device virtual:slow=1:2,slow-link=0-1:3
 # Messages of 0.5 ms beside operations of 1 ms: gpipe hides them, the base engine nothing.
 slow=virtual:gflops=8.4,link=65.5MB/s,latency=0
 for engine in hybrid base; do

@@ -23,7 +23,9 @@ struct machine {
 	struct links links;
 	double gflops, bandwidth; /* bandwidth in bytes per ns; 0: moving data takes no time */
 	uint64_t memory;	  /* limit, or 0 */
+	int rank, ranks;	  /* this one, of how many */
 	double slowness;	  /* of this rank */
+	bool stray;		  /* what was parsed names a rank that is not there */
 	char *next;		  /* address to be handed out */
 };
 
@@ -82,17 +84,21 @@ static bool parse_slow(const char *text, int *a, int *b, double *factor)
 	return parse_positive(colon + 1, factor);
 }
 
-static bool parse_slow_link(struct links *l, const char *value)
+static bool parse_slow_link(struct machine *m, const char *value)
 {
+	struct links *l = &m->links;
+
 	if (l->n_slow == SLOW_LINKS_MAX ||
 	    !parse_slow(value, &l->slow[l->n_slow].a, &l->slow[l->n_slow].b,
 			&l->slow[l->n_slow].factor))
 		return false;
+	m->stray = imax(l->slow[l->n_slow].a, l->slow[l->n_slow].b) >= m->ranks ||
+		   l->slow[l->n_slow].a == l->slow[l->n_slow].b;
 	l->n_slow++;
 	return true;
 }
 
-static bool parse_key(struct machine *m, const char *key, const char *value, int rank)
+static bool parse_key(struct machine *m, const char *key, const char *value)
 {
 	double number;
 	int slow;
@@ -116,15 +122,16 @@ static bool parse_key(struct machine *m, const char *key, const char *value, int
 		return true;
 	}
 	if (!strcmp(key, "slow-link"))
-		return parse_slow_link(&m->links, value);
+		return parse_slow_link(m, value);
 	if (strcmp(key, "slow") || !parse_slow(value, &slow, NULL, &number))
 		return false;
-	if (slow == rank)
+	if (slow == m->rank)
 		m->slowness = number;
+	m->stray = slow >= m->ranks;
 	return true;
 }
 
-static enum status parse(struct machine *m, const char *spec, int rank, struct error *err)
+static enum status parse(struct machine *m, const char *spec, struct error *err)
 {
 	char *copy = strdup(spec), *at = copy, *word;
 	enum status st = OK;
@@ -136,8 +143,15 @@ static enum status parse(struct machine *m, const char *spec, int rank, struct e
 
 		if (value)
 			*value++ = '\0';
-		if (value && parse_key(m, word, value, rank))
-			continue;
+		if (value && parse_key(m, word, value)) {
+			if (!m->stray)
+				continue;
+			st = FAIL(err, ERR_USAGE, "--device: '%s=%s' is not in this run", word,
+				  value);
+			HINT(err, "ranks go from 0 to %d, and a link has two ends",
+			     m->ranks - 1);
+			break;
+		}
 		st = FAIL(err, ERR_USAGE, "a virtual device can't have '%s%s%s'", word,
 			  value ? "=" : "", value ? value : "");
 		HINT(err, "such as virtual:gflops=100,bandwidth=20GB/s,mem=2GiB,link=1GB/s,"
@@ -158,9 +172,13 @@ static enum status virtual_open(struct device *dev, const char *spec,
 
 	if (!m)
 		return FAIL(err, ERR_MEMORY, "no memory for the device '%s'", spec);
-	*m = (struct machine){.gflops = 100, .slowness = 1, .next = (char *)4096};
+	*m = (struct machine){.gflops = 100,
+			      .slowness = 1,
+			      .rank = o->rank,
+			      .ranks = imax(1, o->ranks),
+			      .next = (char *)4096};
 	if (words)
-		TRY(parse(m, words + 1, o->rank, err));
+		TRY(parse(m, words + 1, err));
 	m->pace = o->pace ? o->pace : &m->own;
 	pace_make_virtual(m->pace);
 	if (m->memory && (!dev->account.limit || m->memory < dev->account.limit))
