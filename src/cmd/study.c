@@ -31,7 +31,7 @@ static const struct option options[] = {
 	{"reps", .group = "Options", .type = OPTION_INT, AT(reps), .initial = "auto", .zero = "auto",
 	 .meta = "N", .min = 1, .max = STUDY_REPS_MAX, .help = "repetitions of every case; auto: as the study says"},
 	{"steps", .group = "Options", .type = OPTION_INT, AT(steps), .initial = "auto", .zero = "auto",
-	 .meta = "N", .min = 1, .max = 1 << 20, .help = "steps of every run; auto: as the study says"},
+	 .meta = "N", .min = 1, .max = 1 << 20, .help = "steps of every run, with a warm-up that fits; auto: as the study says"},
 	{"only", .group = "Options", .type = OPTION_CHOICE, AT(only), .choices = only_names, .initial = "all",
 	 .help = "real: no virtual devices; virtual: nothing else"},
 	{"fresh", .group = "Options", .type = OPTION_FLAG, AT(fresh), .initial = "false",
@@ -57,7 +57,8 @@ const struct option_table studies_table = {
 	.summary =
 		"Run an experiment: every combination of its axes, several times and in turn; then write\n"
 		"tables, charts and answers to DIR/NAME. A study that is stopped goes on where it was when\n"
-		"the same command is given again; a case that fails is reported in its row.",
+		"the same command is given again. A case that fails is reported in its row, and the others go\n"
+		"on; if all of them fail, so does the study (exit code 1).",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -104,30 +105,45 @@ static enum status show(const char *name, struct error *err)
 	return OK;
 }
 
-static enum status run_builtin(const struct builtin *b, const struct study_options *o,
-			       struct error *err)
+/* A study that has something to show is done, whatever of it failed; one that has nothing
+   is not: *nothing. */
+static enum status perform(const char *bytes, size_t size, const char *where,
+			   const struct study_options *o, bool *nothing, struct error *err)
 {
+	struct study_outcome outcome = {.cases = 0};
 	struct study s;
 	enum status st;
 
-	TRY(study_load(&s, (const char *)b->bytes, b->size, b->name, err));
-	st = study_perform(&s, o, err);
+	*nothing = false;
+	TRY(study_load(&s, bytes, size, where, err));
+	st = study_perform(&s, o, &outcome, err);
+	*nothing = outcome.failed && outcome.failed == outcome.cases;
+	if (*nothing)
+		st = FAIL(err, ERR_FAILED, "%s: all %d cases failed; the first, %.400s", s.name,
+			  outcome.cases, outcome.first);
+	else if (outcome.failed)
+		log_warn("%s: %d of %d cases failed; the first, %s", s.name, outcome.failed,
+			 outcome.cases, outcome.first);
 	study_unload(&s);
 out:
 	return st;
 }
 
+static enum status run_builtin(const struct builtin *b, const struct study_options *o,
+			       bool *nothing, struct error *err)
+{
+	return perform((const char *)b->bytes, b->size, b->name, o, nothing, err);
+}
+
 static enum status run_file(const char *path, const struct study_options *o, struct error *err)
 {
 	char *bytes = NULL;
-	struct study s;
+	bool nothing;
 	size_t size;
 	enum status st;
 
 	TRY(file_read(path, STUDY_FILE_MAX, &bytes, &size, err));
-	TRY(study_load(&s, bytes, size, path, err));
-	st = study_perform(&s, o, err);
-	study_unload(&s);
+	TRY(perform(bytes, size, path, o, &nothing, err));
 out:
 	free(bytes);
 	return st;
@@ -140,19 +156,37 @@ static bool is_file(const char *name)
 	return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
 }
 
+/* One after the other; one that has nothing to show does not keep the others from it. */
+static enum status run_all(const struct study_options *o, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < study_builtin_count; i++) {
+		bool nothing;
+		enum status st = run_builtin(&study_builtins[i], o, &nothing, err);
+
+		if (st != OK && !nothing)
+			return st;
+		if (nothing)
+			error_print(err);
+		failed += nothing;
+	}
+	if (failed)
+		return FAIL(err, ERR_FAILED, "%d of %zu studies have nothing to show", failed,
+			    study_builtin_count);
+	return OK;
+}
+
 static enum status run(const char *name, const struct study_options *o, struct error *err)
 {
-	enum status st = OK;
+	const struct builtin *b = study_find_builtin(name);
+	bool nothing;
 
 	if (is_file(name))
 		return run_file(name, o, err);
-	if (strcmp(name, "all"))
-		return study_find_builtin(name) ? run_builtin(study_find_builtin(name), o, err)
-						: unknown_study(name, err);
-	for (size_t i = 0; i < study_builtin_count; i++)
-		TRY(run_builtin(&study_builtins[i], o, err));
-out:
-	return st;
+	if (!strcmp(name, "all"))
+		return run_all(o, err);
+	return b ? run_builtin(b, o, &nothing, err) : unknown_study(name, err);
 }
 
 static enum status check_launcher(struct error *err)

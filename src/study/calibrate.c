@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/util.h"
 #include "study/analysis.h"
 #include "study/tree.h"
 
@@ -10,8 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { POINTS_MAX = 32, ROWS = 64 };
+
+static const double LEAST = 1e-6, MOST = 1e9; /* of a speed */
 
 /* Time for the same work by each of the three products, one after the other. */
 double calibrate_gflops(const json_t *gemm)
@@ -165,20 +169,67 @@ out:
 	return st;
 }
 
-static json_t *read_known(const char *path)
+static const char *const link_names[] = {"link_latency_us", "link_gb_per_s", "memory_gb_per_s"};
+
+/* One member: a name that we write, and a speed that something can have. */
+static bool is_sensible(const char *name, const json_t *value)
+{
+	bool latency = !strcmp(name, link_names[0]), known = !strncmp(name, "gflops_", 7);
+	double number = json_number_value(value);
+
+	for (size_t i = 0; i < ARRAY_SIZE(link_names); i++)
+		known = known || !strcmp(name, link_names[i]);
+	return known && json_is_number(value) && number >= (latency ? 0 : LEAST) &&
+	       number <= MOST;
+}
+
+enum status calibrate_parse(const char *bytes, size_t size, const char *where, json_t **out,
+			    struct error *err)
+{
+	json_t *known = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL), *value;
+	size_t links = 0;
+	const char *name;
+	enum status st = OK;
+
+	*out = NULL;
+	if (!json_is_object(known))
+		st = FAIL(err, ERR_USAGE, "%s is not a JSON object", where);
+	json_object_foreach(known, name, value)
+	{
+		if (st == OK && !is_sensible(name, value))
+			st = FAIL(err, ERR_USAGE,
+				  "%s: '%.60s' is not a speed that was measured: a number from "
+				  "%g to %g",
+				  where, name, LEAST, MOST);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(link_names); i++)
+		links += json_object_get(known, link_names[i]) != NULL;
+	if (st == OK && links && links < ARRAY_SIZE(link_names))
+		st = FAIL(err, ERR_USAGE, "%s lacks one of %s, %s and %s", where, link_names[0],
+			  link_names[1], link_names[2]);
+	if (st != OK) {
+		json_decref(known);
+		return HINT(err, "delete it, and the speeds are measured again");
+	}
+	*out = known;
+	return OK;
+}
+
+static enum status read_known(const char *path, json_t **known, struct error *err)
 {
 	char *bytes = NULL;
 	size_t size;
-	json_t *known = NULL;
+	enum status st;
 
-	if (file_read(path, STUDY_FILE_MAX, &bytes, &size, NULL) == OK)
-		known = json_loadb(bytes, size, 0, NULL);
-	free(bytes);
-	if (!json_is_object(known)) {
-		json_decref(known);
-		known = json_object();
+	if (access(path, F_OK)) {
+		*known = json_object();
+		return *known ? OK : FAIL(err, ERR_MEMORY, "no memory for the calibration");
 	}
-	return known;
+	TRY(file_read(path, STUDY_FILE_MAX, &bytes, &size, err));
+	TRY(calibrate_parse(bytes, size, path, known, err));
+out:
+	free(bytes);
+	return st;
 }
 
 enum status calibrate(struct plan *p, const char *folder, bool quick, struct child_signals *s,
@@ -190,11 +241,7 @@ enum status calibrate(struct plan *p, const char *folder, bool quick, struct chi
 	enum status st = OK;
 
 	TRY(file_path(path, folder, "calibration.json", err));
-	known = read_known(path);
-	if (!known) {
-		st = FAIL(err, ERR_MEMORY, "no memory for the calibration");
-		goto out;
-	}
+	TRY(read_known(path, &known, err));
 	before = json_object_size(known);
 	for (int i = 0; i < p->count && !s->stopped; i++) {
 		if (p->cases[i].place != PLACE_VIRTUAL)

@@ -16,6 +16,11 @@
 enum status calibrate(struct plan *p, const char *folder, bool quick, struct child_signals *s,
 		      struct error *err);
 
+/* What calibration.json holds, checked: speeds that a device can have, those of a link all or
+   none. The caller's to json_decref; where names it in messages. */
+enum status calibrate_parse(const char *bytes, size_t size, const char *where, json_t **out,
+			    struct error *err);
+
 /* From what kolm bench prints. NAN where it lacks something. */
 double calibrate_gflops(const json_t *gemm);
 /* Latency in us and bandwidth in GB/s of messages, by a line through their times. */

@@ -157,18 +157,16 @@ static enum status add_own(struct columns *c, const json_t *own, struct error *e
 	struct column new = {.key = key,
 			     .label = text_or(own, "label", key),
 			     .unit = text_or(own, "unit", ""),
-			     .digits = digits ? (int)json_number_value(digits) : 2,
+			     .digits = digits ? (int)json_integer_value(digits) : 2,
 			     .from = text_or(own, "from", NULL),
 			     .formula = text_or(own, "formula", NULL)};
 	int k = 0;
 
 	while (column_kinds[k] && strcmp(column_kinds[k], kind))
 		k++;
-	if (!column_kinds[k] || new.digits < 0 || new.digits > 12) {
-		FAIL(err, ERR_USAGE, "column '%.40s': kind '%.40s' with %d digits", key, kind,
-		     new.digits);
-		return HINT(err,
-			    "integer, number, percent, bytes, text or flag; 0 to 12 digits");
+	if (!column_kinds[k]) {
+		FAIL(err, ERR_USAGE, "column '%.40s': kind '%.40s'", key, kind);
+		return HINT(err, "integer, number, percent, bytes, text or flag");
 	}
 	if (!new.from == !new.formula) {
 		FAIL(err, ERR_USAGE, "column '%.40s' needs a formula or a place it is from",

@@ -5,87 +5,13 @@
 #include "config/config.h"
 #include "study/answer.h"
 #include "study/column.h"
+#include "study/members.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRING = 1, NUMBER = 2, OBJECT = 4, ARRAY = 8, BOOL = 16, NONE = 32, NEEDED = 64 };
-
-struct member {
-	const char *name;
-	int types; /* what it may be, and whether it is NEEDED */
-};
-
-static int type_of(const json_t *value)
-{
-	switch (json_typeof(value)) {
-	case JSON_STRING:
-		return STRING;
-	case JSON_INTEGER:
-	case JSON_REAL:
-		return NUMBER;
-	case JSON_OBJECT:
-		return OBJECT;
-	case JSON_ARRAY:
-		return ARRAY;
-	case JSON_NULL:
-		return NONE;
-	default:
-		return BOOL;
-	}
-}
-
-static const struct member *find(const struct member *members, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(members[i].name, name))
-			return &members[i];
-	return NULL;
-}
-
-static enum status unknown_member(const char *where, const char *name,
-				  const struct member *members, size_t n, struct error *err)
-{
-	const char *names[32], *nearest;
-
-	for (size_t i = 0; i < n; i++)
-		names[i] = members[i].name;
-	nearest = name_nearest(name, names, n);
-	FAIL(err, ERR_USAGE, "%s: unknown member '%.40s'", where, name);
-	if (nearest)
-		return HINT(err, "did you mean '%s'?", nearest);
-	return HINT(err, "docs/studies.md lists them");
-}
-
-static enum status check_members(const json_t *object, const char *where,
-				 const struct member *members, size_t n, struct error *err)
-{
-	const char *name;
-	json_t *value;
-
-	if (!json_is_object(object))
-		return FAIL(err, ERR_USAGE, "%s must be an object", where);
-	json_object_foreach((json_t *)object, name, value)
-	{
-		const struct member *m = find(members, n, name);
-
-		if (!m)
-			return unknown_member(where, name, members, n, err);
-		if (!(m->types & type_of(value))) {
-			FAIL(err, ERR_USAGE, "%s: '%s' is of the wrong type", where, name);
-			return HINT(err, "docs/studies.md shows how it is written");
-		}
-	}
-	for (size_t i = 0; i < n; i++)
-		if (members[i].types & NEEDED && !json_object_get(object, members[i].name)) {
-			FAIL(err, ERR_USAGE, "%s: '%s' is missing", where, members[i].name);
-			return HINT(err, "'kolm study show strong-scaling' prints an example");
-		}
-	return OK;
-}
-
 #define CHECK(object, where, members) \
-	check_members(object, where, members, ARRAY_SIZE(members), err)
+	members_check(object, where, members, ARRAY_SIZE(members), err)
 
 /* A name that can be a folder's or a column's. */
 static enum status check_name(const char *name, const char *where, struct error *err)
@@ -135,7 +61,29 @@ static enum status check_options(const json_t *options, const char *command, con
 	return OK;
 }
 
-static enum status check_value(const json_t *value, bool has_option, const char *command,
+/* A plain value of an axis is one of its option. */
+static enum status check_plain(const json_t *value, const char *option, const char *command,
+			       const char *where, struct error *err)
+{
+	char text[STUDY_NAME_MAX];
+	json_t *one;
+	enum status st;
+
+	if (!option) {
+		FAIL(err, ERR_USAGE, "%s: values without an option", where);
+		return HINT(err, "give the axis an 'option', or each value a 'set'");
+	}
+	if (!value_text(value, text, sizeof(text)))
+		return FAIL(err, ERR_USAGE, "%s: a value can't be read", where);
+	one = json_pack("{s:O}", option, value);
+	if (!one)
+		return FAIL(err, ERR_MEMORY, "no memory for the values of an axis");
+	st = check_options(one, command, where, err);
+	json_decref(one);
+	return st;
+}
+
+static enum status check_value(const json_t *value, const char *option, const char *command,
 			       const char *where, struct error *err)
 {
 	static const struct member members[] = {
@@ -143,15 +91,8 @@ static enum status check_value(const json_t *value, bool has_option, const char 
 	char text[STUDY_NAME_MAX];
 	enum status st;
 
-	if (!json_is_object(value)) {
-		if (!has_option) {
-			FAIL(err, ERR_USAGE, "%s: values without an option", where);
-			return HINT(err, "give the axis an 'option', or each value a 'set'");
-		}
-		if (!value_text(value, text, sizeof(text)))
-			return FAIL(err, ERR_USAGE, "%s: a value can't be read", where);
-		return OK;
-	}
+	if (!json_is_object(value))
+		return check_plain(value, option, command, where, err);
 	TRY(CHECK(value, where, members));
 	if (!value_text(json_object_get(value, "name"), text, sizeof(text)) || !*text)
 		return FAIL(err, ERR_USAGE, "%s: the name of a value can't be read", where);
@@ -285,7 +226,7 @@ static enum status check_lists(const struct study *s, const char *where, struct 
 	static const struct member gantt[] = {{"title", STRING | NEEDED}, {"where", OBJECT}};
 	static const struct member column[] = {{"key", STRING | NEEDED}, {"label", STRING},
 					       {"unit", STRING},	 {"kind", STRING},
-					       {"digits", NUMBER},	 {"formula", STRING},
+					       {"digits", WHOLE},	 {"formula", STRING},
 					       {"from", STRING}};
 	static const struct {
 		const char *name;
@@ -306,7 +247,7 @@ static enum status check_lists(const struct study *s, const char *where, struct 
 			const json_t *one = json_array_get(list, i);
 
 			snprintf(place, sizeof(place), "%s: %s[%zu]", where, lists[k].name, i);
-			TRY(check_members(one, place, lists[k].members, lists[k].count, err));
+			TRY(members_check(one, place, lists[k].members, lists[k].count, err));
 			if (json_object_get(one, "id"))
 				TRY(check_name(json_string_value(json_object_get(one, "id")),
 					       place, err));
@@ -322,14 +263,14 @@ static enum status check_top(struct study *s, const char *where, struct error *e
 		{"name", STRING | NEEDED}, {"title", STRING | NEEDED},
 		{"requirements", ARRAY},   {"about", STRING},
 		{"base", OBJECT},	   {"quick", OBJECT},
-		{"repetitions", NUMBER},   {"groups", ARRAY},
+		{"repetitions", WHOLE},	   {"groups", ARRAY},
 		{"axes", ARRAY},	   {"command", STRING},
 		{"set", OBJECT},	   {"devices", STRING},
 		{"columns", ARRAY},	   {"tables", ARRAY | NEEDED},
 		{"charts", ARRAY},	   {"curves", ARRAY},
 		{"gantts", ARRAY},	   {"questions", ARRAY}};
 	static const struct member quick[] = {
-		{"base", OBJECT}, {"set", OBJECT}, {"repetitions", NUMBER}};
+		{"base", OBJECT}, {"set", OBJECT}, {"repetitions", WHOLE}};
 	const json_t *list;
 	enum status st;
 

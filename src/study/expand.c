@@ -1,9 +1,11 @@
 /* expand.c - the cases of a study: every combination of its axes' values; see study.h */
 #include "study/study.h"
 #include "base/limits.h"
+#include "base/units.h"
 #include "base/util.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,14 +103,38 @@ out:
 	return st;
 }
 
-static int option_number(const json_t *options, const char *name)
+/* A number, however it is written; otherwise what stands for it. */
+static int option_number(const json_t *options, const char *name, int otherwise)
 {
 	const json_t *value = json_object_get(options, name);
+	char text[32];
+	int64_t number;
 
-	return json_is_integer(value) && json_integer_value(value) > 0 &&
-			       json_integer_value(value) <= RANKS_MAX
-		       ? (int)json_integer_value(value)
-		       : 1;
+	return value && value_text(value, text, sizeof(text)) &&
+			       units_parse_int(text, &number) && number >= 0 &&
+			       number <= INT_MAX
+		       ? (int)number
+		       : otherwise;
+}
+
+/* What the command line says of steps; a warm-up that was meant for more gives way. */
+static enum status set_steps(json_t *options, int steps, struct error *err)
+{
+	bool failed = json_object_set_new(options, "steps", json_integer(steps));
+
+	if (option_number(options, "warmup", 0) >= steps)
+		failed |= json_object_set_new(options, "warmup", json_integer(steps - 1));
+	return failed ? FAIL(err, ERR_MEMORY, "no memory for the options of a case") : OK;
+}
+
+static int count_ranks(const json_t *options)
+{
+	static const char *const axes[] = {"dp", "pp", "mp"};
+	int64_t ranks = 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(axes); i++)
+		ranks *= imin(imax(1, option_number(options, axes[i], 1)), RANKS_MAX);
+	return (int)min64(ranks, RANKS_MAX);
 }
 
 /* Letters, digits, dots and dashes of a word. */
@@ -190,11 +216,9 @@ static enum status set_options(struct run_case *c, const struct expansion *e, si
 			     json_array_get(values, index / rest % json_array_size(values)),
 			     err));
 	}
-	if (e->options->steps && !strcmp(e->command, "train") &&
-	    json_object_set_new(c->options, "steps", json_integer(e->options->steps)))
-		st = FAIL(err, ERR_MEMORY, "no memory for the options of a case");
-	c->ranks = option_number(c->options, "dp") * option_number(c->options, "pp") *
-		   option_number(c->options, "mp");
+	if (e->options->steps && !strcmp(e->command, "train"))
+		TRY(set_steps(c->options, e->options->steps, err));
+	c->ranks = count_ranks(c->options);
 out:
 	return st;
 }
@@ -303,18 +327,13 @@ enum status plan_init(struct plan *p, const struct study *s, const struct plan_o
 		      struct error *err)
 {
 	const json_t *reps = quick_member(s->root, "repetitions", o->quick);
-	double wanted = o->reps ? o->reps : reps ? json_number_value(reps) : 3;
+	int wanted = reps ? (int)json_integer_value(reps) : 3;
 	enum status st;
 
-	*p = (struct plan){.cases = calloc(STUDY_CASES_MAX, sizeof(*p->cases))};
+	*p = (struct plan){.cases = calloc(STUDY_CASES_MAX, sizeof(*p->cases)),
+			   .reps = o->reps ? o->reps : wanted};
 	if (!p->cases)
 		return FAIL(err, ERR_MEMORY, "no memory for the cases of %s", s->name);
-	if (!(wanted >= 1 && wanted <= STUDY_REPS_MAX)) {
-		st = FAIL(err, ERR_USAGE, "%s: %g repetitions", s->name, wanted);
-		HINT(err, "1 to %d", STUDY_REPS_MAX);
-		goto out;
-	}
-	p->reps = (int)wanted;
 	TRY(expand_all(p, s, o, err));
 	if (!p->count) {
 		st = FAIL(err, ERR_USAGE, "nothing is left of %s", s->name);

@@ -18,16 +18,22 @@ static bool is_complete(const struct plan *p, const struct evidence *e)
 	return true;
 }
 
-static void warn_of_failures(const struct study *s, const struct plan *p,
-			     const struct evidence *e)
+static struct study_outcome sum_up(const struct plan *p, const struct evidence *e)
 {
-	int failed = 0;
+	struct study_outcome o = {.cases = p->count};
 
-	for (int i = 0; i < p->count; i++)
-		failed += e->failed[i] != NULL;
-	if (failed)
-		log_warn("%s: %d of %d cases failed; their rows say why", s->name, failed,
-			 p->count);
+	for (int i = 0; i < p->count; i++) {
+		bool good = false;
+
+		for (int rep = 0; rep < p->reps; rep++)
+			good = good || e->documents[i * p->reps + rep];
+		if (good || !e->failed[i])
+			continue;
+		if (!o.failed++)
+			snprintf(o.first, sizeof(o.first), "%s: %s", p->cases[i].name,
+				 e->failed[i]);
+	}
+	return o;
 }
 
 /* Everything that follows from the runs. */
@@ -75,7 +81,7 @@ static enum status stopped(const struct study *s, const struct plan *p,
 }
 
 enum status study_perform(const struct study *s, const struct study_options *o,
-			  struct error *err)
+			  struct study_outcome *outcome, struct error *err)
 {
 	char folder[PATH_MAX];
 	struct plan plan = {0};
@@ -108,7 +114,7 @@ enum status study_perform(const struct study *s, const struct study_options *o,
 	} else if (signals.stopped) {
 		st = stopped(s, &plan, &evidence, signals.stopped, err);
 	} else if (st == OK) {
-		warn_of_failures(s, &plan, &evidence);
+		*outcome = sum_up(&plan, &evidence);
 		log_info("%s: results are in %s", s->name, folder);
 	}
 out:

@@ -5,6 +5,12 @@
 #include "study/results.h"
 #include "study/study.h"
 
+/* How its cases went. */
+struct study_outcome {
+	int cases, failed; /* failed: not one run of the case went well */
+	char first[512];   /* the first that failed, and why */
+};
+
 struct study_options {
 	struct plan_options plan;
 	const char *out; /* the study's folder is made in here */
@@ -16,6 +22,6 @@ struct study_options {
  * print tables and answers. After a signal what there is gets written too.
  */
 enum status study_perform(const struct study *s, const struct study_options *o,
-			  struct error *err);
+			  struct study_outcome *outcome, struct error *err);
 
 #endif

@@ -24,7 +24,7 @@ cat >mine.json <<'JSON'
  "questions": [{"question": "Does it scale?", "analysis": "scaling", "where": {"kind": "good"}}]}
 JSON
 "$KOLM" study mine.json --out out >text.txt 2>err.txt || fail "a study with a failing case: $(cat err.txt)"
-grep -q 'warning: mine: 2 of 4 cases failed' err.txt || fail "the failure was not told: $(cat err.txt)"
+grep -q 'warning: mine: 2 of 4 cases failed; the first, bad-really-ranks1-real: rank 0 .*signal 9' err.txt || fail "the failure was not told: $(cat err.txt)"
 grep -q 's left' err.txt || fail "no time left"
 [ "$(grep -c '^kolm train ' out/mine/commands.txt)" = 12 ] || fail "12 commands"
 grep -q '^"bad, ""really""",2,,,,,,.*signal 9' out/mine/all.csv || fail "the reason: $(cat out/mine/all.csv)"
@@ -57,6 +57,27 @@ grep -q '6 of 12 runs are there already' err.txt || fail "finished runs are kept
 # Another command is another run.
 "$KOLM" study mine.json --out out --steps 5 --reps 1 >/dev/null 2>err.txt
 grep -q 'already' err.txt && fail "runs of other options were kept"
+
+# ---- all cases fail: that is a failure, with how many and why ----
+cat >bad.json <<'JSON'
+{"name": "bad", "title": "Bad", "repetitions": 2,
+ "base": {"dim": 32, "depth": 2, "batch": 16, "steps": 3, "warmup": 5, "threads": 1}, "devices": "real",
+ "axes": [{"name": "ranks", "option": "dp", "values": [1, 2]}],
+ "tables": [{"id": "all", "title": "All", "columns": ["ranks", "step_ms"]}]}
+JSON
+expect_error 1 'kolm: bad: all 2 cases failed; the first, ranks1-real: --warmup 5 leaves none of --steps 3 to measure' \
+	"$KOLM" study bad.json --out out --quiet
+[ "$(grep -c '"failed": "--warmup 5' out/bad/result.json)" = 2 ] || fail "its rows do not say why"
+# A number of steps from the command line brings a warm-up that fits.
+for steps in 1 3 9; do
+	"$KOLM" study bad.json --out out --quiet --steps $steps --reps 1 >/dev/null || fail "--steps $steps"
+done
+grep -q -- '--steps 9 --warmup 5' out/bad/commands.txt || fail "a warm-up that fits is kept: $(cat out/bad/commands.txt)"
+sed 's/"repetitions": 2/"repetitions": 1.5/' bad.json >half.json
+expect_error 2 "half.json: 'repetitions' must be a whole number from 1 to 32" "$KOLM" study half.json --out out
+mkdir broken
+echo '{"link_gb_per_s": "fast"}' >broken/calibration.json
+expect_error 2 "broken/calibration.json: 'link_gb_per_s' is not a speed .*; delete it" "$KOLM" study delay --quick --only virtual --out broken
 
 # ---- stopping, and going on ----
 cat >slow.json <<'JSON'

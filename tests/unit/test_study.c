@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "study/answer.h"
+#include "study/calibrate.h"
 #include "study/formula.h"
 #include "study/path.h"
 
@@ -105,6 +106,27 @@ static void mistakes_are_told(void **state)
 		 "\"title\": \"\", \"x\": \"ranks\", \"y\": [\"step_ms\"]}]}",
 		 "there is no table 'x'"},
 		{"{\"name\": \"a/b\", \"title\": \"T\", " TABLE "}", "can't be a name"},
+		{HEAD TABLE ", \"repetitions\": 1.5}",
+		 "'repetitions' must be a whole number from 1 to 32"},
+		{HEAD TABLE ", \"repetitions\": 2.0}", "whole number"},
+		{HEAD TABLE ", \"repetitions\": \"3\"}", "whole number"},
+		{HEAD TABLE ", \"repetitions\": 0}", "from 1 to 32"},
+		{HEAD TABLE ", \"repetitions\": 33}", "from 1 to 32"},
+		{HEAD TABLE ", \"repetitions\": 1e99}", "whole number"},
+		{HEAD TABLE ", \"repetitions\": 1e999}", "not valid JSON"},
+		{HEAD TABLE ", \"quick\": {\"repetitions\": -1}}", "from 1 to 32"},
+		{HEAD TABLE
+		 ", \"columns\": [{\"key\": \"c\", \"formula\": \"1\", \"digits\": 1.5}]}",
+		 "'digits' must be a whole number from 0 to 12"},
+		{HEAD TABLE
+		 ", \"columns\": [{\"key\": \"c\", \"formula\": \"1\", \"digits\": 13}]}",
+		 "from 0 to 12"},
+		{HEAD TABLE ", \"axes\": [{\"name\": \"a\", \"option\": \"dp\", "
+			    "\"values\": [1, 1.5]}]}",
+		 "--dp 1.5"},
+		{HEAD TABLE ", \"axes\": [{\"name\": \"a\", \"option\": \"dp\", "
+			    "\"values\": [1], \"quick\": [-1]}]}",
+		 "--dp -1 is out of range"},
 	};
 	(void)state;
 
@@ -115,6 +137,78 @@ static void mistakes_are_told(void **state)
 		if (!strstr(err.msg, bad[i].says))
 			fail_msg("'%s' should say '%s'", err.msg, bad[i].says);
 	}
+}
+
+/* Whatever steps the command line asks for: the warm-up of the study gives way. */
+static void a_warmup_fits_the_steps(void **state)
+{
+	(void)state;
+
+	for (size_t i = 0; i < study_builtin_count; i++) {
+		const struct builtin *b = &study_builtins[i];
+		struct study s;
+
+		assert_int_equal(study_load(&s, (const char *)b->bytes, b->size, b->name, &err),
+				 OK);
+		for (int steps = 1; steps < 8; steps++) {
+			struct plan_options o = {
+				.quick = steps % 2, .cores = 2, .steps = steps};
+			struct plan p;
+
+			assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+			for (int k = 0; k < p.count; k++) {
+				json_t *options = p.cases[k].options;
+				json_t *warmup = json_object_get(options, "warmup");
+
+				if (strcmp(p.cases[k].command, "train"))
+					continue;
+				assert_int_equal(
+					json_integer_value(json_object_get(options, "steps")),
+					steps);
+				assert_true(json_integer_value(warmup) < steps);
+			}
+			plan_release(&p);
+		}
+		study_unload(&s);
+	}
+}
+
+static void calibration_is_checked(void **state)
+{
+#define LINKS "\"link_latency_us\": 0, \"link_gb_per_s\": 8.5, \"memory_gb_per_s\": 20"
+	static const struct {
+		const char *text, *says; /* NULL: nothing is wrong */
+	} files[] = {
+		{"{}", NULL},
+		{"{" LINKS ", \"gflops_fp32_1024\": 90}", NULL},
+		{"{\"gflops_fp16_64\": 1e2}", NULL},
+		{"", "is not a JSON object"},
+		{"{", "is not a JSON object"},
+		{"[1, 2]", "is not a JSON object"},
+		{"{" LINKS ", " LINKS "}", "is not a JSON object"},
+		{"{\"link_gb_per_s\": 8}", "lacks one of link_latency_us"},
+		{"{" LINKS ", \"gflops_fp32_64\": \"fast\"}",
+		 "'gflops_fp32_64' is not a speed"},
+		{"{" LINKS ", \"gflops_fp32_64\": -3}", "'gflops_fp32_64' is not a speed"},
+		{"{" LINKS ", \"gflops_fp32_64\": 0}", "'gflops_fp32_64' is not a speed"},
+		{"{" LINKS ", \"gflops_fp32_64\": 1e300}", "'gflops_fp32_64' is not a speed"},
+		{"{" LINKS ", \"gflops_fp32_64\": null}", "'gflops_fp32_64' is not a speed"},
+		{"{" LINKS ", \"gflop_fp32_64\": 3}", "'gflop_fp32_64' is not a speed"},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		json_t *known;
+		enum status st = calibrate_parse(files[i].text, strlen(files[i].text), "c.json",
+						 &known, &err);
+
+		assert_int_equal(st, files[i].says ? ERR_USAGE : OK);
+		if (files[i].says && (!strstr(err.msg, files[i].says) || !*err.hint))
+			fail_msg("'%s' should say '%s'", err.msg, files[i].says);
+		assert_true(files[i].says || known);
+		json_decref(known);
+	}
+#undef LINKS
 }
 
 static bool lookup(void *arg, const char *name, const char *elsewhere, double *value)
@@ -243,6 +337,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_built_in_study_can_be_read),
 		cmocka_unit_test(mistakes_are_told),
+		cmocka_unit_test(a_warmup_fits_the_steps),
+		cmocka_unit_test(calibration_is_checked),
 		cmocka_unit_test(formulas_calculate),
 		cmocka_unit_test(paths_find_numbers),
 		cmocka_unit_test(axes_make_cases),
