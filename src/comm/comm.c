@@ -161,6 +161,8 @@ static void start(struct comm_request *r)
 	r->next = NULL;
 	r->arrived = r->worked = r->done = false;
 	r->posted = pace_now(world->pace);
+	if (world->place)
+		memcpy(r->place, world->place, COMM_PLACE);
 	if (r->comm->links && r->kind == REQUEST_SEND)
 		r->carried = links_carry(r);
 	lock(world);
@@ -295,6 +297,19 @@ static bool spin(const struct comm *world, struct comm_request *r)
 	return false;
 }
 
+/* Nobody waits for what can't happen. */
+static enum status check_whole(struct comm *world, struct error *err)
+{
+	enum status st;
+
+	lock(world);
+	st = world->broken.code;
+	if (st != OK && err)
+		*err = world->broken;
+	unlock(world);
+	return st;
+}
+
 static enum status wait_until_done(struct comm_request *r, struct error *err)
 {
 	enum status st = OK;
@@ -306,8 +321,10 @@ static enum status wait_until_done(struct comm_request *r, struct error *err)
 	if (spin(world, r))
 		goto out;
 	publish(r);
-	while (!comm_test(r))
+	while (!comm_test(r)) {
+		TRY(check_whole(world, err));
 		TRY(world->ops->sleep(world, r, err));
+	}
 out:
 	world->waiting = false;
 	if (st != OK)

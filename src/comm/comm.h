@@ -1,10 +1,11 @@
 /*
  * comm.h - a group of ranks that exchange buffers.
  *
- * Collective calls are made by every member in the same order. Buffers are borrowed
- * until the request completes, and must come from comm_alloc, so that peers can reach
- * them without a copy. Sums are taken in rank order, so equal inputs give bit-equal
- * results on every rank, every time; 16-bit data is summed in fp32 and rounded once.
+ * Collective calls are made by every member in the same order; where members bring
+ * different ones, no data moves and waits fail. Buffers are borrowed until the request
+ * completes, and must come from comm_alloc, so that peers can reach them without a copy. Sums
+ * are taken in rank order, so equal inputs give bit-equal results on every rank, every time;
+ * 16-bit data is summed in fp32 and rounded once.
  *
  * A request makes progress inside comm_test and comm_wait of any request of this rank:
  * whoever computes for long and wants overlap tests now and then. What crosses machines
@@ -29,6 +30,7 @@ struct comm; /* opaque, see impl.h */
 enum {
 	COMM_CHANNELS = 4,		 /* independent orders of messages between two ranks */
 	COMM_SET_WORDS = RANKS_MAX / 64, /* a set of ranks: bit i of word w is rank 64 w + i */
+	COMM_PLACE = 48,		 /* bytes of what is said of where a rank is */
 };
 
 /* What a collective does to buf, which every member gives with the same n. A rank's
@@ -65,7 +67,8 @@ struct comm_request {
 	enum dtype dtype;
 	size_t n;
 	int root;
-	uint64_t transport[2]; /* the transport's own */
+	uint64_t transport[2];	/* the transport's own */
+	char place[COMM_PLACE]; /* where the rank was when it was started */
 	/* ns: when it was started; when the last partner had come (0: not known); over links:
 	   when they have carried it */
 	int64_t posted, ready, carried;
@@ -114,6 +117,9 @@ void comm_free(struct comm *c);
 /* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */
 void comm_observe(struct comm *world, struct pace *pace, struct records *records);
 struct comm_times comm_times(const struct comm *world);
+/* Where the rank is in its work, for errors: text that may change, in at least COMM_PLACE
+   bytes; borrowed. */
+void comm_set_place(struct comm *world, const char *text);
 /*
  * Give a group virtual links, before its first request; borrowed. Its requests then move
  * nothing: each takes the time that the links would take. A message occupies the link from
@@ -138,7 +144,8 @@ void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype
 bool comm_test(struct comm_request *r);
 /* Move on whatever this rank has under way: for those who compute for long. */
 void comm_poke(struct comm *world);
-/* Block until it has. Fails if the run is being stopped. */
+/* Block until it has. Fails if the run is being stopped, or if this rank and another one do
+   not match in something that either of them waits for. */
 enum status comm_wait(struct comm_request *r, struct error *err);
 
 /* Start and wait. */

@@ -38,7 +38,9 @@ struct comm {
 	struct pace *pace;	 /* or NULL: the machine's */
 	struct records *records; /* or NULL */
 	struct comm_times times;
-	int64_t worked; /* ns that transports have worked on data */
+	int64_t worked;	     /* ns that transports have worked on data */
+	const char *place;   /* where the rank is, or NULL */
+	struct error broken; /* why nothing goes on any more; OK: it does */
 	/* Of any group: its links or NULL, and until when they are taken: to each member, and
 	   by collectives. */
 	const struct links *links;
@@ -54,6 +56,26 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
    last member came at r->ready is over. */
 int64_t links_carry(struct comm_request *r);
 int64_t links_carry_round(struct comm_request *r);
+
+/* What a collective is, in one word: the same for all members, or they do not match. */
+static inline uint64_t comm_kind(const struct comm_request *r)
+{
+	_Static_assert(COMM_OP_COUNT <= 16 && DTYPE_COUNT <= 4, "they have 4 and 2 bits");
+	_Static_assert(RANKS_MAX <= 1 << 14, "and a root the rest");
+	return (uint64_t)r->n << 20 | (uint64_t)r->op << 16 | (uint64_t)r->dtype << 14 |
+	       (uint64_t)r->root;
+}
+
+/* mismatch.c: what a member brings to a collective, and where it was when it did. */
+struct offer {
+	int rank; /* in the world */
+	uint64_t kind;
+	const char *place;
+};
+/* Two members of a group bring different collectives, or this rank wants another message
+   than a peer has sent: from now on its waits fail, and say so. */
+void comm_collectives_differ(struct comm *c, struct offer a, struct offer b);
+void comm_messages_differ(const struct comm_request *r, size_t sent);
 
 /* account.c: a request is over; and: the rank has waited for it since begin. */
 void comm_record_end(const struct comm *world, const struct comm_request *r);

@@ -191,6 +191,7 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	r.memory = w.memory;
 	r.board = board_of(w.memory, place.local);
 	r.pulse = &r.board->pulse;
+	comm_set_place(r.world, r.board->at);
 	/* Where mpirun has bound us to cores, they stay. */
 	rank_prepare(&r, place.local, l->pin && place.cores_shared);
 	catch_signals(r.board, l->graceful);

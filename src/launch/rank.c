@@ -91,6 +91,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 		TRY(comm_open_self(&r.world, &board->error));
 	else
 		TRY(shm_join(&r.world, start->memory, start->number, &board->error));
+	comm_set_place(r.world, board->at);
 	TRY(start->fn(&r, start->arg, &board->error));
 	comm_free(r.world);
 out:

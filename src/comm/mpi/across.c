@@ -76,9 +76,17 @@ static int bytes_of(const struct comm_request *r, const struct lane *l)
 	return (int)((l->end - l->begin) * dtype_size(r->dtype));
 }
 
-static int tag_of(const struct lane *l, int hop)
+static uint64_t with_past(const struct across *a, const struct comm_request *r)
 {
-	return (int)(l->piece % WINDOW) * HOPS + hop;
+	return (a->past ^ comm_kind(r)) * 0x9e3779b97f4a7c15u;
+}
+
+static int tag_of(const struct across *a, const struct comm_request *r, const struct lane *l,
+		  int hop)
+{
+	uint64_t kind = (with_past(a, r) >> 32) % (uint64_t)a->kinds;
+
+	return (int)kind * TAGS + (int)(l->piece % WINDOW) * HOPS + hop;
 }
 
 static int next_run_here(const struct across *a, int from)
@@ -100,12 +108,12 @@ static void add_run(const struct across *a, const struct host_group *g,
 	reduce_add(l->sum, l->run == 0, sources, n, l->begin, l->end, r->dtype);
 }
 
-static void fetch(const struct across *a, struct lane *l)
+static void fetch(const struct across *a, const struct comm_request *r, struct lane *l)
 {
 	if (l->run > 0)
 		MPI_Irecv(l->sum, (int)(l->end - l->begin), MPI_FLOAT,
-			  in_charge(a, l->slice, a->runs[l->run - 1].host), tag_of(l, l->run),
-			  a->comm, &l->requests[l->pending++]);
+			  in_charge(a, l->slice, a->runs[l->run - 1].host),
+			  tag_of(a, r, l, l->run), a->comm, &l->requests[l->pending++]);
 	l->stage = STAGE_ADD;
 }
 
@@ -118,7 +126,7 @@ static void add(const struct across *a, const struct host_group *g,
 		return;
 	}
 	MPI_Isend(l->sum, (int)(l->end - l->begin), MPI_FLOAT,
-		  in_charge(a, l->slice, a->runs[l->run + 1].host), tag_of(l, l->run + 1),
+		  in_charge(a, l->slice, a->runs[l->run + 1].host), tag_of(a, r, l, l->run + 1),
 		  a->comm, &l->requests[l->pending++]);
 	l->run = next_run_here(a, l->run + 1);
 	if (l->run < a->n_runs)
@@ -151,8 +159,8 @@ static void spread(const struct across *a, const struct host_group *g,
 	for (int host = 0; host < a->hosts; host++)
 		if (host != a->here && is_wanted(a, r, l->slice, host))
 			MPI_Isend(element(r, from, l->begin), bytes_of(r, l), MPI_BYTE,
-				  in_charge(a, l->slice, host), tag_of(l, RESULT_HOP), a->comm,
-				  &l->requests[l->pending++]);
+				  in_charge(a, l->slice, host), tag_of(a, r, l, RESULT_HOP),
+				  a->comm, &l->requests[l->pending++]);
 	l->stage = STAGE_END;
 }
 
@@ -164,8 +172,8 @@ static void take(const struct across *a, const struct host_group *g,
 
 	assert(n > 0); /* nobody takes what is not wanted here */
 	MPI_Irecv(element(r, targets[0], l->begin), bytes_of(r, l), MPI_BYTE,
-		  in_charge(a, l->slice, origin_of(a, r, l->slice)), tag_of(l, RESULT_HOP),
-		  a->comm, &l->requests[l->pending++]);
+		  in_charge(a, l->slice, origin_of(a, r, l->slice)),
+		  tag_of(a, r, l, RESULT_HOP), a->comm, &l->requests[l->pending++]);
 	l->stage = STAGE_SHARE;
 }
 
@@ -200,7 +208,7 @@ static void advance_lane(const struct across *a, const struct host_group *g,
 	while (l->busy && messages_are_through(l)) {
 		switch (l->stage) {
 		case STAGE_FETCH:
-			fetch(a, l);
+			fetch(a, r, l);
 			break;
 		case STAGE_ADD:
 			add(a, g, r, l);
@@ -286,5 +294,6 @@ bool across_work(struct across *a, const struct host_group *g, const struct comm
 	a->slice = 0; /* for the next collective */
 	a->at = 0;
 	a->piece = 0;
+	a->past = with_past(a, r) + 1;
 	return true;
 }

@@ -9,6 +9,10 @@
  * Sums are taken in the order of the ranks: a piece's partial sum, in fp32, travels from
  * machine to machine in that order, and the result goes to all. The sum is bit for bit
  * what one machine would compute. Several pieces are under way at any time.
+ *
+ * As far as MPI has tags for it, those of a piece also say of what collective it is, and
+ * which were before: where machines bring different ones, their pieces don't meet, and
+ * nothing is taken for something else. What then does not go on is found by cards.h.
  */
 #ifndef KOLM_COMM_MPI_ACROSS_H
 #define KOLM_COMM_MPI_ACROSS_H

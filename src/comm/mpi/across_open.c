@@ -32,6 +32,15 @@ static void list_hosts(struct across *a, const int *hosts)
 	a->here = a->host_of[a->rank];
 }
 
+/* The standard promises TAGS of them, and says of the world only how many there are. */
+static int count_kinds(void)
+{
+	int *most = NULL, found = 0;
+
+	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
+	return found ? (int)(((int64_t)*most + 1) / TAGS) : 1;
+}
+
 enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, int size,
 			  int rank, struct error *err)
 {
@@ -66,6 +75,7 @@ enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, 
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
 	}
 	list_hosts(a, hosts);
+	a->kinds = count_kinds();
 	a->comm = comm;
 	*out = a;
 	return OK;

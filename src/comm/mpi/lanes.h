@@ -5,11 +5,12 @@
 #include "comm/mpi/across.h"
 
 enum {
-	LANES = 4,	       /* pieces under way */
-	PIECE = 1 << 16,       /* elements */
-	WINDOW = 16,	       /* pieces with tags of their own */
-	HOPS = 1 << 11,	       /* messages of a piece with tags of their own */
-	RESULT_HOP = HOPS - 1, /* WINDOW * HOPS tags: what every MPI has */
+	LANES = 4,	 /* pieces under way */
+	PIECE = 1 << 16, /* elements */
+	WINDOW = 16,	 /* pieces with tags of their own */
+	HOPS = 1 << 11,	 /* messages of a piece with tags of their own */
+	RESULT_HOP = HOPS - 1,
+	TAGS = WINDOW * HOPS, /* what every MPI has; most have many times that */
 };
 
 /* Members that follow each other on one machine. */
@@ -41,6 +42,8 @@ struct lane {
 struct across {
 	MPI_Comm comm;
 	int size, rank, hosts, here;
+	int kinds;	/* of collectives that have tags of their own */
+	uint64_t past;	/* all collectives so far, as one number */
 	int *host_of;	/* (size) */
 	int *local_of;	/* (size) number among the members of its machine */
 	int *members;	/* (size) by machine */

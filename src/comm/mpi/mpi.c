@@ -2,6 +2,7 @@
 #include "comm/mpi/mpi.h"
 #include "base/util.h"
 #include "comm/mpi/across.h"
+#include "comm/mpi/cards.h"
 #include "comm/mpi/hosts.h"
 #include "comm/mpi/messages.h"
 
@@ -16,6 +17,7 @@ enum {
 	SLEEP_NS = 200 * 1000 * 1000,
 	POLL_FIRST_NS = 10 * 1000, /* between looks at MPI, growing */
 	POLL_MOST_NS = 1000 * 1000,
+	STALL_NS = 500 * 1000 * 1000, /* without anything completed: is something wrong? */
 };
 
 /* A group, the world included: its members here, and what crosses machines or NULL. */
@@ -31,10 +33,12 @@ struct mpi_world {
 	struct shm_memory *memory;
 	MPI_Comm all;
 	struct messages messages;
+	struct cards cards;
 	int *host_of;  /* (size) the machine of each rank: the number of its first one */
 	int *local_of; /* (size) number on its machine */
 	long poll_ns;  /* to sleep before the next look at MPI */
 	uint64_t seen; /* requests completed when we last slept */
+	int64_t since; /* ns: when we first saw so many */
 	/* the thread that moves requests on while the rank computes */
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -63,15 +67,12 @@ static void mpi_enter(struct comm_request *r)
 	struct mpi_world *w = world_of(r->comm);
 	struct mpi_group *g = r->comm->state;
 
-	if (r->kind == REQUEST_COLLECTIVE) {
-		assert(r->comm->links ||
-		       host_owns(&w->host, r->data, r->n * dtype_size(r->dtype)));
-		r->sequence = g->local.started++;
-	} else if (is_remote(r)) {
+	if (r->kind == REQUEST_COLLECTIVE)
+		host_enter_collective(&g->local, r);
+	else if (is_remote(r))
 		messages_enter(&w->messages, r);
-	} else {
+	else
 		host_enter_message(&w->host, w->local_of[r->comm->members[r->peer]], r);
-	}
 }
 
 static void advance_collective(struct mpi_group *g, struct comm_request *r)
@@ -104,15 +105,20 @@ static enum status mpi_sleep(struct comm *world, const struct comm_request *r,
 			     struct error *err)
 {
 	struct mpi_world *w = world->state;
+	int64_t now = clock_ns();
 	bool remote = false;
 
+	if (w->seen != world->status->completed) {
+		w->poll_ns = POLL_FIRST_NS;
+		w->since = now;
+	}
+	w->seen = world->status->completed;
 	pthread_mutex_lock(&w->lock);
 	for (const struct comm_request *each = world->first; each && !remote; each = each->next)
 		remote = is_remote(each);
+	if (now - w->since > STALL_NS)
+		cards_exchange(&w->cards, world, w->host_of);
 	pthread_mutex_unlock(&w->lock);
-	if (w->seen != world->status->completed)
-		w->poll_ns = POLL_FIRST_NS;
-	w->seen = world->status->completed;
 	w->poll_ns = w->poll_ns < POLL_MOST_NS / 2 ? w->poll_ns * 2 : POLL_MOST_NS;
 	return host_sleep(&w->host, r, remote ? w->poll_ns : SLEEP_NS, err);
 }
@@ -196,8 +202,10 @@ static enum status open_group(struct comm *c, struct mpi_group *g, struct error 
 		color = imin(color, c->members[i]);
 	MPI_Comm_split(w->all, color, c->rank, &comm);
 	TRY(open_local(c, g, err));
-	if (g)
-		TRY(open_across(c, g, &comm, err));
+	if (!g)
+		goto out;
+	TRY(open_across(c, g, &comm, err));
+	w->cards.groups[g->local.number] = c;
 out:
 	if (comm != MPI_COMM_NULL)
 		MPI_Comm_free(&comm);
@@ -254,6 +262,7 @@ static void mpi_free(struct comm *c)
 		stop_thread(c);
 		release_world(c->state);
 	} else {
+		world_of(c)->cards.groups[g->local.number] = NULL;
 		across_free(g->across);
 		host_group_close(&g->local);
 	}
@@ -304,12 +313,14 @@ static enum status allocate(struct mpi_world *w, int ranks, struct error *err)
 enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, struct error *err)
 {
 	enum status st;
+	static int worlds;
 	struct mpi_world *w = calloc(1, sizeof(*w));
 	struct comm *c = NULL;
 	MPI_Comm all, local = MPI_COMM_NULL;
 	int rank, *members = calloc((size_t)ranks, sizeof(int));
 
 	*world = NULL;
+	worlds++;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : MPI_UNDEFINED, rank, &all);
 	if (all == MPI_COMM_NULL || !w || !members) {
@@ -321,6 +332,7 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 		members[i] = i;
 	w->all = all;
 	w->poll_ns = POLL_FIRST_NS;
+	w->cards.world = worlds;
 	pthread_mutex_init(&w->lock, NULL);
 	TRY(allocate(w, ranks, err));
 	hosts_split(all, &local);
@@ -329,7 +341,7 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, st
 	TRY(hosts_share_memory(&w->memory, local, place, err));
 	TRY(comm_new(&c, &comm_mpi, NULL, members, ranks, rank, err));
 	c->state = w;
-	TRY(host_init(&w->host, w->memory, place->local, err));
+	TRY(host_init(&w->host, w->memory, place->local, rank, err));
 	TRY(open_group(c, &w->group, err));
 	c->spin = place->locals <= place->cores;
 	c->status = shm_status(w->memory, place->local);

@@ -32,9 +32,10 @@ static void ring_others(const struct host_group *g)
 			ring(g->host, g->ranks[i]);
 }
 
-enum status host_init(struct host *h, struct shm_memory *memory, int me, struct error *err)
+enum status host_init(struct host *h, struct shm_memory *memory, int me, int rank,
+		      struct error *err)
 {
-	*h = (struct host){.memory = memory, .me = me};
+	*h = (struct host){.memory = memory, .me = me, .rank = rank};
 	h->peers = calloc((size_t)memory->ranks, sizeof(*h->peers));
 	return h->peers ? OK
 			: FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks",
@@ -55,7 +56,7 @@ enum status host_group_open(struct host_group *g, struct host *h, const int *ran
 	h->groups++;
 	if (!count)
 		return OK;
-	*g = (struct host_group){.host = h, .count = count};
+	*g = (struct host_group){.host = h, .number = h->groups - 1, .count = count};
 	g->shared = h->memory->members + (size_t)(h->groups - 1) * (size_t)h->memory->ranks;
 	g->ranks = calloc((size_t)count, sizeof(*g->ranks));
 	if (!g->ranks)
@@ -65,6 +66,7 @@ enum status host_group_open(struct host_group *g, struct host *h, const int *ran
 		if (ranks[i] == h->me)
 			g->me = i;
 	}
+	g->shared[h->me].rank = h->rank;
 	return OK;
 }
 
@@ -106,7 +108,8 @@ enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *e
 	return OK;
 }
 
-bool host_owns(const struct host *h, const void *data, size_t bytes)
+/* Is it memory of this rank's that peers can reach? */
+static bool host_owns(const struct host *h, const void *data, size_t bytes)
 {
 	const char *segment = shm_segment(h->memory, h->me);
 
@@ -164,7 +167,10 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 	if (atomic_load_explicit(&ch->sent, memory_order_acquire) <= r->sequence ||
 	    atomic_load_explicit(&ch->received, memory_order_relaxed) != r->sequence)
 		return;
-	assert(slot->bytes == r->bytes);
+	if (slot->bytes != r->bytes) {
+		comm_messages_differ(r, slot->bytes);
+		return;
+	}
 	r->ready = slot->posted > r->posted ? slot->posted : r->posted;
 	r->carried = slot->carried;
 	if (!r->comm->links) {
@@ -191,17 +197,34 @@ void *host_buffer(const struct host_group *g, const struct comm_request *r, int 
 	return member_of(g, member)->data[r->sequence % GROUP_SLOTS];
 }
 
-static uint64_t kind_of(const struct comm_request *r)
+void host_enter_collective(struct host_group *g, struct comm_request *r)
 {
-	return (uint64_t)r->n << 16 ^ (uint64_t)r->op << 12 ^ (uint64_t)r->dtype << 10 ^
-	       (uint64_t)r->root;
+	/* Peers read it there: memory of any other kind would look different to each. */
+	assert(r->comm->links || host_owns(g->host, r->data, r->n * dtype_size(r->dtype)));
+	r->sequence = g->started++;
+}
+
+struct offer host_offer(const struct host_group *g, int member, uint64_t sequence)
+{
+	const struct member *m = member_of(g, member);
+
+	return (struct offer){.rank = m->rank,
+			      .kind = m->kind[sequence % GROUP_SLOTS],
+			      .place = m->place[sequence % GROUP_SLOTS]};
 }
 
 /* Members that bring different things would write where nothing is. */
-static void check_kinds(const struct host_group *g, const struct comm_request *r)
+static bool all_match(const struct host_group *g, const struct comm_request *r)
 {
+	uint64_t kind = comm_kind(r), at = r->sequence;
+
 	for (int i = 0; i < g->count; i++)
-		assert(member_of(g, i)->kind[r->sequence % GROUP_SLOTS] == kind_of(r));
+		if (member_of(g, i)->kind[at % GROUP_SLOTS] != kind) {
+			comm_collectives_differ(r->comm, host_offer(g, g->me, at),
+						host_offer(g, i, at));
+			return false;
+		}
+	return true;
 }
 
 static bool all_arrived(const struct host_group *g, uint64_t sequence)
@@ -231,7 +254,8 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 	    atomic_load_explicit(&me->arrived, memory_order_relaxed) == r->sequence &&
 	    (r->sequence < GROUP_SLOTS || all_departed(g, r->sequence - GROUP_SLOTS))) {
 		me->data[r->sequence % GROUP_SLOTS] = r->data;
-		me->kind[r->sequence % GROUP_SLOTS] = kind_of(r);
+		me->kind[r->sequence % GROUP_SLOTS] = comm_kind(r);
+		memcpy(me->place[r->sequence % GROUP_SLOTS], r->place, COMM_PLACE);
 		me->posted[r->sequence % GROUP_SLOTS] = r->posted;
 		atomic_store_explicit(&me->arrived, r->sequence + 1, memory_order_release);
 		ring_others(g);
@@ -239,9 +263,8 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 	}
 	if (!r->arrived || r->worked ||
 	    atomic_load_explicit(&me->departed, memory_order_relaxed) != r->sequence ||
-	    !all_arrived(g, r->sequence))
+	    !all_arrived(g, r->sequence) || !all_match(g, r))
 		return false;
-	check_kinds(g, r);
 	for (int i = 0; i < g->count; i++) {
 		int64_t posted = member_of(g, i)->posted[r->sequence % GROUP_SLOTS];
 

@@ -20,21 +20,23 @@
 /* A rank's own counters. */
 struct host {
 	struct shm_memory *memory; /* borrowed */
-	int me;
-	size_t used; /* of this rank's segment */
-	int groups;  /* calls of host_group_open so far */
+	int me, rank;		   /* on this machine, and in the world */
+	size_t used;		   /* of this rank's segment */
+	int groups;		   /* calls of host_group_open so far */
 	struct {
 		uint64_t sent[COMM_CHANNELS], received[COMM_CHANNELS];
 	} * peers; /* (ranks) messages to and from each */
 };
 
-enum status host_init(struct host *h, struct shm_memory *memory, int me, struct error *err);
+enum status host_init(struct host *h, struct shm_memory *memory, int me, int rank,
+		      struct error *err);
 void host_release(struct host *h);
 
 /* The members of a group on this machine. */
 struct host_group {
 	struct host *host;
 	struct member *shared; /* by rank */
+	int number;	       /* the how manieth that was opened */
 	int me, count;
 	int *ranks;	  /* (count) of the members */
 	uint64_t started; /* collectives of this rank */
@@ -47,14 +49,16 @@ void host_group_close(struct host_group *g);
 
 /* See comm_alloc. */
 enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err);
-/* Is it memory of this rank's that peers can reach? */
-bool host_owns(const struct host *h, const void *data, size_t bytes);
 
 /* Give a message to or from a rank its number, and move it on. */
 void host_enter_message(struct host *h, int peer, struct comm_request *r);
 void host_send(struct host *h, int peer, struct comm_request *r);
 void host_receive(struct host *h, int peer, struct comm_request *r);
 
+/* Give a collective its number. */
+void host_enter_collective(struct host_group *g, struct comm_request *r);
+/* What a member has brought to the collective of that number, which is not long ago. */
+struct offer host_offer(const struct host_group *g, int member, uint64_t sequence);
 /* Arrive if it is our turn; true when all have, and this rank's share is to be done. */
 bool host_arrive(struct host_group *g, struct comm_request *r);
 /* The buffer that a member has brought. */

@@ -40,8 +40,11 @@ struct member {
 	LINE _Atomic uint64_t arrived;
 	_Atomic uint64_t departed;
 	void *data[GROUP_SLOTS];    /* its buffers, written before arriving */
-	uint64_t kind[GROUP_SLOTS]; /* of what, how many, from whom: the same for all */
+	uint64_t kind[GROUP_SLOTS]; /* see comm_kind */
 	int64_t posted[GROUP_SLOTS];
+	/* for errors: its number in the world, and where it was when it started each */
+	int rank;
+	char place[GROUP_SLOTS][COMM_PLACE];
 };
 
 /* What a rank shows to who watches it. */

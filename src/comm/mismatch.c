@@ -1,0 +1,73 @@
+/*
+ * mismatch.c - what is said when ranks do not bring the same to a collective; see impl.h
+ *
+ * That is an error in the program, not in its input. But whoever runs it must not be left
+ * with a hang or wrong numbers, and whoever mends it wants both sides.
+ */
+#include "comm/impl.h"
+
+#include <stdio.h>
+
+void comm_set_place(struct comm *world, const char *text)
+{
+	world->place = text;
+}
+
+/* Where a rank was, as a text that may lack its end. */
+#define PLACE(text) COMM_PLACE - 1, *(text) ? (text) : "the start"
+
+/* "broadcast of 12 F32 from rank 3, at step 3 backward 1" */
+static void describe(const struct comm *c, const struct offer *o, char *buf, size_t size)
+{
+	enum comm_op op = (enum comm_op)(o->kind >> 16 & 15);
+	enum dtype dtype = (enum dtype)(o->kind >> 14 & 3);
+	int root = c->members[o->kind & ((1 << 14) - 1)];
+	char data[64] = "", with[32] = "";
+
+	if (op != COMM_BARRIER)
+		snprintf(data, sizeof(data), " of %llu %s", (unsigned long long)(o->kind >> 20),
+			 dtype_name(dtype));
+	if (op == COMM_BROADCAST || op == COMM_SCATTER || op == COMM_GATHER)
+		snprintf(with, sizeof(with), " %s rank %d", op == COMM_GATHER ? "to" : "from",
+			 root);
+	snprintf(buf, size, "%s%s%s, at %.*s", comm_op_name(op), data, with, PLACE(o->place));
+}
+
+static void say_where_to_turn(struct comm *world)
+{
+	HINT(&world->broken,
+	     "this is an error in kolm: please report it with the command line");
+}
+
+void comm_collectives_differ(struct comm *c, struct offer a, struct offer b)
+{
+	struct comm *world = c->world;
+	char first[160], second[160];
+
+	if (world->broken.code != OK)
+		return;
+	if (b.rank < a.rank) { /* whoever finds out says the same */
+		struct offer swap = a;
+
+		a = b;
+		b = swap;
+	}
+	describe(c, &a, first, sizeof(first));
+	describe(c, &b, second, sizeof(second));
+	FAIL(&world->broken, ERR_FAILED,
+	     "collectives do not match: rank %d is in %s; rank %d in %s", a.rank, first, b.rank,
+	     second);
+	say_where_to_turn(world);
+}
+
+void comm_messages_differ(const struct comm_request *r, size_t sent)
+{
+	struct comm *world = r->comm->world;
+
+	if (world->broken.code != OK)
+		return;
+	FAIL(&world->broken, ERR_FAILED,
+	     "messages do not match: rank %d sends %zu bytes; rank %d receives %zu, at %.*s",
+	     r->comm->members[r->peer], sent, world->rank, r->bytes, PLACE(r->place));
+	say_where_to_turn(world);
+}
