@@ -13,7 +13,7 @@ WERROR  ?= OFF
 PREFIX  ?= /usr/local
 PEER_PYTHON ?= /usr/bin/python3
 
-.PHONY: all demo check check-all bench bench-peers format format-check tidy install clean setup with-mpi
+.PHONY: all demo check check-all bench bench-peers format format-check tidy install clean setup setup-check
 
 all: setup
 	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DKOLM_WERROR=$(WERROR) \
@@ -24,14 +24,14 @@ all: setup
 setup:
 	@scripts/bootstrap build
 
-# Ranks on several machines are tested too; building and training go without.
-with-mpi:
-	@scripts/bootstrap build mpi
+# Ranks on several machines and random trouble are tested too; building and training go without.
+setup-check:
+	@scripts/bootstrap build mpi abuse
 
 demo: all
 	@scripts/demo $(BUILD)
 
-check: with-mpi all
+check: setup-check all
 	@ctest --test-dir $(BUILD) --output-on-failure --timeout 300 -j $(JOBS)
 
 check-all: check
