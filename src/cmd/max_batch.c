@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "base/util.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRECISIONS_MAX = 3, SAMPLES_MAX = 1 << 24 };
+enum { PRECISIONS_MAX = 3 };
 
 struct max_batch {
 	char compare[64];
@@ -28,6 +29,7 @@ struct row {
 	int64_t batch;
 	uint64_t bytes, limit; /* of the rank that takes most */
 	bool confirmed;
+	bool is_most; /* no batch can be larger, whatever fits */
 };
 
 static const char *const precisions[] = {"fp32", "fp16", "bf16"};
@@ -54,7 +56,8 @@ const struct option_table max_batch_table = {
 	.summary =
 		"The largest batch that fits --device-memory on the given grid, with the given schedule,\n"
 		"precision and number of micro-batches. Found by prediction, confirmed by a step of it and\n"
-		"by the refusal of the next size.",
+		"by the refusal of the next size. A batch has at most 16777216 samples: where that many\n"
+		"fit, it says so.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -87,8 +90,9 @@ out:
 	return st;
 }
 
+/* Does it fit? Then *row is about it. *most is the largest size that makes a batch. */
 static enum status predict(const struct max_batch *m, int precision, int64_t samples,
-			   struct row *row, bool *fits, struct error *err)
+			   struct row *row, bool *fits, int64_t *most, struct error *err)
 {
 	struct training *t = training_new(m->argc, m->argv, err);
 	struct prediction p;
@@ -104,6 +108,7 @@ static enum status predict(const struct max_batch *m, int precision, int64_t sam
 	TRY(training_prepare(t, err));
 	TRY(training_predict(t, &p, err));
 	*fits = p.account.total <= limit;
+	*most = BATCH_MAX / (t->config.batch / samples);
 	if (*fits)
 		*row = (struct row){.precision = t->config.precision,
 				    .batch = t->config.batch,
@@ -139,24 +144,21 @@ out:
 	return st;
 }
 
-/* Double until it does not fit, then halve the gap. */
+/* Double while it fits, or halve the gap where that is less. */
 static enum status search(const struct max_batch *m, int precision, struct row *row,
 			  struct error *err)
 {
-	int64_t good = 0, bad = 1;
+	int64_t good = 0, bad = 2, most = 0, size = 1;
 	enum status st, went = OK;
-	bool fits = true;
+	bool fits;
 
-	for (; fits && bad <= SAMPLES_MAX; bad *= fits ? 2 : 1) {
-		TRY(predict(m, precision, bad, row, &fits, err));
-		good = fits ? bad : good;
-	}
 	while (bad - good > 1) {
-		int64_t middle = (good + bad) / 2;
-
-		TRY(predict(m, precision, middle, row, &fits, err));
-		good = fits ? middle : good;
-		bad = fits ? bad : middle;
+		TRY(predict(m, precision, size, row, &fits, &most, err));
+		if (!good && size == 1)
+			bad = most + 1;
+		good = fits ? size : good;
+		bad = fits ? bad : size;
+		size = min64(2 * size, (good + bad) / 2);
 	}
 	if (!good) {
 		struct training *t = training_new(m->argc, m->argv, err);
@@ -171,6 +173,9 @@ static enum status search(const struct max_batch *m, int precision, struct row *
 	}
 	TRY(run_step(m, precision, good, &went, err));
 	row->confirmed = went == OK;
+	row->is_most = good == most;
+	if (row->is_most)
+		goto out;
 	TRY(run_step(m, precision, good + 1, &went, err));
 	row->confirmed = row->confirmed && went == ERR_MEMORY;
 out:
@@ -220,11 +225,13 @@ static void put_rows(const struct max_batch *m, const struct row *rows, int n)
 		json_put_int(&j, "bytes", (int64_t)r->bytes);
 		json_put_int(&j, "limit", (int64_t)r->limit);
 		json_put_bool(&j, "confirmed", r->confirmed);
+		json_put_bool(&j, "largest_possible", r->is_most);
 		json_end_object(&j);
 		if (!m->as_json)
-			printf("%-9s %10lld %14llu %14llu  %s\n", precisions[r->precision],
+			printf("%-9s %10lld %14llu %14llu  %s%s\n", precisions[r->precision],
 			       (long long)r->batch, (unsigned long long)r->bytes,
-			       (unsigned long long)r->limit, r->confirmed ? "yes" : "NO");
+			       (unsigned long long)r->limit, r->confirmed ? "yes" : "NO",
+			       r->is_most ? ", and no batch can be larger" : "");
 	}
 	json_end_array(&j);
 	json_end_object(&j);

@@ -10,7 +10,7 @@
 
 enum { INTERLEAVED = 3 }; /* of schedules */
 
-enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20, ROWS_LIMIT = 1 << 24 };
+enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20 };
 
 static const char *const models[] = {"mlp", NULL};
 static const char *const activations[] = {"none", "relu", "gelu", NULL};
@@ -57,12 +57,12 @@ static const struct option options[] = {
 	 .help = "auto: cross-entropy where the last column of the data is whole numbers from 0 to 999, otherwise mse"},
 
 	{"batch", .group = "Batch", .type = OPTION_INT, AT(batch), .initial = "64", .meta = "N",
-	 .min = 1, .max = ROWS_LIMIT, .help = "global batch: samples per optimizer step"},
+	 .min = 1, .max = BATCH_MAX, .help = "global batch: samples per optimizer step"},
 	{"micro-batches", "accum-steps", .group = "Batch", .type = OPTION_INT, AT(micro_batches),
-	 .initial = "1", .meta = "M", .min = 1, .max = ROWS_LIMIT,
+	 .initial = "1", .meta = "M", .min = 1, .max = BATCH_MAX,
 	 .help = "cut the batch in M parts and accumulate their gradients"},
 	{"micro-batch-size", .group = "Batch", .type = OPTION_INT, AT(micro_batch_size),
-	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = ROWS_LIMIT,
+	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = BATCH_MAX,
 	 .help = "samples per micro-batch; batch = dp * M * S, give any two"},
 
 	{"schedule", .group = "Pipeline", CHOICE(schedule, schedules), .initial = "1f1b",
@@ -264,10 +264,10 @@ enum status config_resolve_batch(struct config *c, struct error *err)
 		return OK;
 	}
 	product = (int64_t)c->dp * c->micro_batches * c->micro_batch_size;
-	if (product > ROWS_LIMIT)
+	if (product > BATCH_MAX)
 		return FAIL(err, ERR_USAGE,
 			    "%d replicas of %d micro-batches of %d samples exceed %d samples",
-			    c->dp, c->micro_batches, c->micro_batch_size, ROWS_LIMIT);
+			    c->dp, c->micro_batches, c->micro_batch_size, BATCH_MAX);
 	if (batch != SOURCE_DEFAULT && (batch >= m || batch >= s) && c->batch != product) {
 		FAIL(err, ERR_USAGE,
 		     "--batch %d contradicts --dp %d times --micro-batches %d times "

@@ -77,6 +77,14 @@ expect_error 1 "out of device memory: rank 0 needs .*: params .*, grads .*, acti
 	"$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch $((batches[0] + 1))
 "$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch "${batches[0]}" --steps 1 --quiet --run-dir full || fail "the batch that fits does not"
 expect_error 2 "max-batch needs a limit" "$KOLM" max-batch --dim 8
+# Where any batch fits, the largest that there is; every cut of it.
+for grid in "" "--dp 2" "--dp 3" "--dp 3 --micro-batches 7"; do
+	"$KOLM" max-batch --dim 4 --depth 1 --device virtual --device-memory 8GB $grid --json >most.json || fail "max-batch $grid"
+	read -r dp m <<<"$(echo "$grid" | awk '{ print ($2 ? $2 : 1), ($4 ? $4 : 1) }')"
+	grep -q "\"batch\": $((16777216 / (dp * m) * dp * m))," most.json || fail "max-batch $grid: $(cat most.json)"
+	[ "$(grep -cE '"(confirmed|largest_possible)": true' most.json)" = 2 ] || fail "max-batch $grid: $(cat most.json)"
+done
+"$KOLM" max-batch --dim 4 --depth 1 --device virtual --device-memory 8GB | grep -q 'yes, and no batch can be larger' || fail "it does not say so"
 
 # What it runs goes to TMPDIR, and is removed.
 mkdir scratch && TMPDIR=$PWD/scratch "$KOLM" max-batch --dim 16 --device-memory 2MB >/dev/null || fail "max-batch in TMPDIR"
