@@ -12,6 +12,16 @@ double links_factor(const struct links *l, int a, int b)
 	return factor;
 }
 
+int64_t links_transfer_ns(const struct links *l, int a, int b, double bytes)
+{
+	return (int64_t)(bytes * l->ns_per_byte * links_factor(l, a, b));
+}
+
+int64_t links_latency_ns(const struct links *l, int a, int b)
+{
+	return (int64_t)(l->latency_ns * links_factor(l, a, b));
+}
+
 double links_message_ns(const struct links *l, double bytes)
 {
 	return l->latency_ns + bytes * l->ns_per_byte;

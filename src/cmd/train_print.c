@@ -130,6 +130,22 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 	return OK;
 }
 
+static void print_prediction(const struct run_summary *s, double median)
+{
+	const struct prediction_of_step *p = s->predicted;
+	char range[64] = "";
+
+	if (!isfinite(p->step_ms))
+		return;
+	if (p->low_ms < p->high_ms)
+		snprintf(range, sizeof(range), " (%.3f to %.3f)", p->low_ms, p->high_ms);
+	log_info("predicted step %.3f ms%s%s: measured %+.1f %%", p->step_ms, range,
+		 *s->config->inject ? " without what was injected" : "",
+		 (median / p->step_ms - 1) * 100);
+	log_verbose("  from %d trial%s of every part, in %.0f ms", p->trials,
+		    p->trials == 1 ? "" : "s", p->trials_ms);
+}
+
 /* Where the time went, who made others wait, and what was expected. */
 static void print_breakdown(const struct run_summary *s)
 {
@@ -156,10 +172,7 @@ static void print_breakdown(const struct run_summary *s)
 			    i, r->compute / step * 100, r->compute, r->comm, r->bubble,
 			    r->imbalance, r->other);
 	}
-	if (isfinite(s->predicted_ms))
-		log_info("predicted step %.3f ms%s: measured %+.1f %%", s->predicted_ms,
-			 *s->config->inject ? " without what was injected" : "",
-			 (median / s->predicted_ms - 1) * 100);
+	print_prediction(s, median);
 }
 
 void training_print_closing(const struct run_summary *s)

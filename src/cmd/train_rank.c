@@ -167,8 +167,7 @@ static enum status close_run(struct training *t, const struct evaluation *evalua
 		.engine = t->engine,
 		.evaluation = evaluation,
 		.breakdowns = &breakdowns,
-		.predicted_ms = t->predicted.step_ms,
-		.predicted_bubble = t->predicted.bubble,
+		.predicted = &t->predicted,
 		.interrupted = t->stopped != 0,
 	};
 
@@ -247,7 +246,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");
 	if (!t->discarded)
-		TRY(engine_predict(t->engine, &t->predicted, err));
+		TRY(engine_predict(t->engine, c->breakdown, &t->predicted, err));
 	TRY(training_announce(t, err));
 	TRY(training_trace_begin(t, err));
 	for (int step = 0; step < c->steps && !t->stopped; step++)

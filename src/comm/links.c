@@ -17,11 +17,11 @@ int64_t links_carry(struct comm_request *r)
 {
 	struct comm *c = r->comm;
 	int64_t *taken = &c->taken[r->peer];
-	double factor = links_factor(c->links, c->world->rank, c->members[r->peer]);
+	int from = c->world->rank, to = c->members[r->peer];
 	int64_t begin = *taken > r->posted ? *taken : r->posted;
 
-	*taken = begin + (int64_t)((double)r->bytes * c->links->ns_per_byte * factor);
-	return *taken + (int64_t)(c->links->latency_ns * factor);
+	*taken = begin + links_transfer_ns(c->links, from, to, (double)r->bytes);
+	return *taken + links_latency_ns(c->links, from, to);
 }
 
 int64_t links_carry_round(struct comm_request *r)

@@ -49,7 +49,7 @@ static int most_alive(const struct order *o, int chunk, bool since_input)
 	return most;
 }
 
-static bool is_split(const struct order *o)
+bool order_is_split(const struct order *o)
 {
 	for (int i = 0; i < o->count; i++)
 		if (o->actions[i].kind == ACTION_I)
@@ -187,7 +187,7 @@ enum status buffers_init(struct buffers *b, const struct model *m, const struct 
 			 int micro_batches, struct error *err)
 {
 	enum status st = OK;
-	bool split = is_split(order), ok;
+	bool split = order_is_split(order), ok;
 
 	*b = (struct buffers){.dev = m->dev, .n_chunks = m->n_chunks};
 	b->chunks = calloc((size_t)m->n_chunks, sizeof(*b->chunks));

@@ -39,6 +39,9 @@ enum status buffers_init(struct buffers *b, const struct model *m, const struct 
 			 int micro_batches, struct error *err);
 void buffers_release(struct buffers *b);
 
+/* Is the backward pass of an order in two parts? */
+bool order_is_split(const struct order *o);
+
 /* The one of a pool that a micro-batch has, or -1. */
 int pool_find(const struct pool_of *p, int micro_batch);
 /* One for a micro-batch, or -1: all are in use. */

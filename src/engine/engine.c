@@ -260,7 +260,11 @@ static struct report report_of(const struct engine *e, double loss, double squar
 			       .stop = e->rank ? rank_stop(e->rank) : 0};
 }
 
-/* In 16 bit, or when clipping, the gradients are looked at before they are used. */
+bool engine_looks(const struct engine *e)
+{
+	return e->options.clip > 0 || e->options.type != DTYPE_F32;
+}
+
 static enum status look_and_update(struct engine *e, double loss, bool idle, struct report *sum,
 				   struct step_result *result, struct error *err)
 {
@@ -297,7 +301,7 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 	enum status st;
 
 	result->loss_scale = e->scaler.scale;
-	if (e->options.clip > 0 || e->options.type != DTYPE_F32) {
+	if (engine_looks(e)) {
 		TRY(look_and_update(e, loss, idle, &sum, result, err));
 	} else {
 		optim_begin(&e->optim, 1);

@@ -144,6 +144,8 @@ struct report {
 /* Everybody's reports added up, in the same order on all ranks. */
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
 			    struct error *err);
+/* In 16 bit, or when clipping, the gradients are looked at before they are used. */
+bool engine_looks(const struct engine *e);
 /* Say where we are, and have the trouble that is planned for here. */
 void engine_reach(struct engine *e, enum inject_at at, int micro_batch);
 /* A layer's gradient is complete: make it NaN if that is planned. */

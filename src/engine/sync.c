@@ -2,7 +2,6 @@
 #include "engine/sync.h"
 #include "base/util.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
@@ -133,29 +132,6 @@ enum status sync_finish(struct sync *s, struct error *err)
 		TRY(comm_wait(&s->buckets[i].request, err));
 out:
 	return st;
-}
-
-void sync_note_time(struct sync *s, int bucket, double ms)
-{
-	s->buckets[bucket].ms = ms;
-}
-
-double sync_tail(const struct sync *s, double backward_ms, bool works)
-{
-	const struct model *m = s->model;
-	double end = -INFINITY, alone = 0;
-
-	for (int i = 0; i < s->n_buckets && s->replicas; i++) {
-		const struct bucket *b = &s->buckets[i];
-		/* Layers that are still to come when this one is complete. */
-		double complete = -backward_ms * b->first_layer / m->chunks[0].count;
-
-		end = fmax(end, complete) + b->ms;
-		alone += b->ms;
-	}
-	if (works || !s->overlap)
-		return alone;
-	return fmax(0, end);
 }
 
 /* Squares of what other slices of the layers have too, in a range; 0 on the first. */

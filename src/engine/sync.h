@@ -22,7 +22,6 @@ struct bucket {
 	int first_layer;   /* complete when this one is: the last to get its gradient */
 	bool started;
 	struct comm_request request;
-	double ms; /* that its sum took when it was tried alone */
 };
 
 struct sync {
@@ -55,12 +54,6 @@ void sync_begin(struct sync *s);
 void sync_layer_done(struct sync *s, int layer);
 /* Wait until all sums are there, starting those that are not under way yet. */
 enum status sync_finish(struct sync *s, struct error *err);
-
-/* For the prediction: what the sum of a bucket takes; and, if the last backward's weight
-   gradients take backward_ms, how long after its end all sums are there. Where the rank
-   itself works on them, nothing is hidden. */
-void sync_note_time(struct sync *s, int bucket, double ms);
-double sync_tail(const struct sync *s, double backward_ms, bool works);
 
 /* This replica's share of the sum of squares of the gradients, parameters that other slices
    have too left out: the shares of all replicas add up to it. */

@@ -2,6 +2,7 @@
 #include "schedule/timeline.h"
 #include "schedule/impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct simulation {
@@ -11,16 +12,26 @@ struct simulation {
 	double *began;	/* (all actions) when each action began */
 	double *ended;	/* (all actions) and ended; a message: when it arrived */
 	double *linked; /* (stages, stages) until when a link is taken */
+	double *sent;	/* (stages, chunks, gradients_sent) when the last ones arrived, and */
+	int *turn;	/* (stages, chunks) which of these is the next to be used */
 };
 
-static double cost_of(const struct simulation *sim, int stage, const struct action *a)
+static struct part_cost part_of(const struct simulation *sim, int stage, int chunk)
 {
 	const struct costs *c = sim->costs;
 	int chunks = sim->schedule->chunks;
-	struct part_cost part = {c->f / chunks, c->b / chunks, c->w / chunks};
+	struct message_cost message = {c->transfer, c->latency};
 
 	if (c->parts)
-		part = c->parts[stage * chunks + a->chunk];
+		return c->parts[stage * chunks + chunk];
+	return (struct part_cost){c->f / chunks, c->b / chunks, c->w / chunks, message,
+				  message};
+}
+
+static double cost_of(const struct simulation *sim, int stage, const struct action *a)
+{
+	struct part_cost part = part_of(sim, stage, a->chunk);
+
 	switch (a->kind) {
 	case ACTION_F:
 		return part.f;
@@ -45,49 +56,78 @@ static double *ended_at(const struct simulation *sim, int stage, int index)
 	return &sim->ended[sim->first[stage] + (size_t)index];
 }
 
+static bool is_sent(enum action_kind kind)
+{
+	return kind == ACTION_SEND_F || kind == ACTION_SEND_B;
+}
+
 /* When a stage is free for what follows an action. */
 static double free_after(const struct simulation *sim, int stage, int index)
 {
-	enum action_kind kind = sim->schedule->orders[stage].actions[index].kind;
-	bool sent = kind == ACTION_SEND_F || kind == ACTION_SEND_B;
-
-	if (sent && !sim->costs->stop_and_wait)
+	if (is_sent(sim->schedule->orders[stage].actions[index].kind) &&
+	    !sim->costs->stop_and_wait)
 		return *began_at(sim, stage, index);
 	return *ended_at(sim, stage, index);
+}
+
+/* When the gradient arrives whose place the next one of a chunk takes; NULL: there is room. */
+static double *place_of_next(const struct simulation *sim, int stage, int chunk)
+{
+	int i = stage * sim->schedule->chunks + chunk, n = sim->costs->gradients_sent;
+
+	return n ? &sim->sent[i * n + sim->turn[i] % n] : NULL;
 }
 
 /* A message that is sent now arrives then. */
 static double carry(struct simulation *sim, int stage, struct action a, double now)
 {
+	bool forward = a.kind == ACTION_SEND_F;
+	struct part_cost part = part_of(sim, stage, a.chunk);
+	struct message_cost cost = forward ? part.forward : part.backward;
 	int chunk, to = schedule_peer(sim->schedule, stage, a, &chunk);
 	double *taken = &sim->linked[stage * sim->schedule->stages + to];
+	double *place = forward ? NULL : place_of_next(sim, stage, a.chunk);
 
-	*taken = (*taken > now ? *taken : now) + sim->costs->transfer;
-	return *taken + sim->costs->latency;
+	*taken = fmax(*taken, now) + cost.transfer;
+	if (place) {
+		*place = *taken + cost.latency;
+		sim->turn[stage * sim->schedule->chunks + a.chunk]++;
+	}
+	return *taken + cost.latency;
+}
+
+/* When an operation ends that begins now. */
+static double compute(const struct simulation *sim, int stage, const struct action *a,
+		      double now)
+{
+	bool sends = a->kind == ACTION_B || a->kind == ACTION_I;
+	const double *place = sends ? place_of_next(sim, stage, a->chunk) : NULL;
+
+	return fmax(now, place ? *place : 0) + cost_of(sim, stage, a);
 }
 
 static void run(void *arg, int stage, int index, int sent)
 {
 	struct simulation *sim = arg;
 	struct action a = sim->schedule->orders[stage].actions[index];
-	double begin = index ? free_after(sim, stage, index - 1) : 0;
+	double begin = index		   ? free_after(sim, stage, index - 1)
+		       : sim->costs->begin ? sim->costs->begin[stage]
+					   : 0;
 
 	if (sent >= 0) {
 		int chunk, sender = schedule_peer(sim->schedule, stage, a, &chunk);
-		double arrival = *ended_at(sim, sender, sent);
 
-		begin = arrival > begin ? arrival : begin;
+		begin = fmax(begin, *ended_at(sim, sender, sent));
 	}
 	*began_at(sim, stage, index) = begin;
-	*ended_at(sim, stage, index) = a.kind == ACTION_SEND_F || a.kind == ACTION_SEND_B
-					       ? carry(sim, stage, a, begin)
-					       : begin + cost_of(sim, stage, &a);
+	*ended_at(sim, stage, index) =
+		is_sent(a.kind) ? carry(sim, stage, a, begin) : compute(sim, stage, &a, begin);
 }
 
 static enum status allocate(struct simulation *sim, struct timeline *t, struct error *err)
 {
 	const struct schedule *s = sim->schedule;
-	size_t total = 0;
+	size_t total = 0, parts = (size_t)s->stages * (size_t)s->chunks;
 
 	sim->first = calloc((size_t)s->stages, sizeof(*sim->first));
 	for (int i = 0; sim->first && i < s->stages; i++) {
@@ -98,9 +138,12 @@ static enum status allocate(struct simulation *sim, struct timeline *t, struct e
 	sim->began = calloc(total + 1, sizeof(*sim->began));
 	sim->ended = calloc(total + 1, sizeof(*sim->ended));
 	sim->linked = calloc((size_t)s->stages * (size_t)s->stages, sizeof(*sim->linked));
+	sim->sent = calloc(parts * (size_t)sim->costs->gradients_sent + 1, sizeof(*sim->sent));
+	sim->turn = calloc(parts, sizeof(*sim->turn));
 	t->spans = calloc(total + 1, sizeof(*t->spans));
 	t->totals = calloc((size_t)s->stages, sizeof(*t->totals));
-	if (sim->first && sim->began && sim->ended && sim->linked && t->spans && t->totals)
+	if (sim->first && sim->began && sim->ended && sim->linked && sim->sent && sim->turn &&
+	    t->spans && t->totals)
 		return OK;
 	return FAIL(err, ERR_MEMORY, "no memory to simulate a schedule of %d stages",
 		    s->stages);
@@ -124,11 +167,13 @@ static void add_stage(const struct simulation *sim, int stage, struct timeline *
 		struct span span = {stage, o->actions[i], *began_at(sim, stage, i),
 				    *ended_at(sim, stage, i)};
 
+		if (is_sent(span.action.kind))
+			total->sent_ms = fmax(total->sent_ms, span.end_ms);
+		total->end_ms = free_after(sim, stage, i);
 		if (span.action.kind > ACTION_W)
 			continue;
 		if (t->count == before)
 			total->begin_ms = span.begin_ms;
-		total->end_ms = span.end_ms;
 		total->busy_ms += span.end_ms - span.begin_ms;
 		t->spans[t->count++] = span;
 	}
@@ -172,6 +217,8 @@ out:
 	free(sim.began);
 	free(sim.ended);
 	free(sim.linked);
+	free(sim.sent);
+	free(sim.turn);
 	if (st != OK)
 		timeline_release(t);
 	return st;

@@ -15,15 +15,24 @@
  * arrives latency later; it costs its sender and receiver nothing, unless they stop and
  * wait for it.
  */
+struct message_cost {
+	double transfer, latency;
+};
+
 struct part_cost {
 	double f, b, w;
+	struct message_cost forward, backward; /* what is sent after F; after B or I */
 };
 
 struct costs {
 	double f, b, w, latency;
 	double transfer;
 	bool stop_and_wait;
+	/* A chunk waits in B or I until no more than so many of its gradients are on their
+	   way: it has no place for another. 0: it never does. */
+	int gradients_sent;
 	const struct part_cost *parts; /* (stages, chunks), or NULL */
+	const double *begin;	       /* (stages) when each can begin; NULL: at 0 */
 };
 
 struct span {
@@ -34,8 +43,11 @@ struct span {
 };
 
 struct stage_time {
-	double begin_ms, end_ms; /* its first forward begins, its last operation ends */
+	/* Its first forward begins, its last operation ends; a message that it stops for is
+	   one too. */
+	double begin_ms, end_ms;
 	double busy_ms;
+	double sent_ms; /* all that it has sent has arrived */
 };
 
 struct timeline {

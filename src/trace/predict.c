@@ -17,7 +17,8 @@ static double transfer_of(const struct trace *t)
 	return 0;
 }
 
-static void fill_parts(const struct profile *p, struct part_cost *parts)
+static void fill_parts(const struct profile *p, struct message_cost message,
+		       struct part_cost *parts)
 {
 	const struct trace *t = p->trace;
 
@@ -31,6 +32,8 @@ static void fill_parts(const struct profile *p, struct part_cost *parts)
 				.f = profile_operation(p, stage, chunk, ACTION_F)->ms,
 				.b = b > 0 ? b : i + w,
 				.w = w,
+				.forward = message,
+				.backward = message,
 			};
 		}
 }
@@ -120,7 +123,7 @@ static enum status account_all(const struct profile *p, const struct schedule *s
 			       struct time_account *out, struct error *err)
 {
 	struct ends ends = {.schedule = s,
-			    .message = c->transfer + c->latency,
+			    .message = c->parts->forward.transfer + c->parts->forward.latency,
 			    .stop_and_wait = c->stop_and_wait};
 	size_t n = 2 * (size_t)s->stages * (size_t)s->chunks * (size_t)s->micro_batches;
 
@@ -189,17 +192,17 @@ enum status predict_step(const struct profile *p, struct timeline *out,
 {
 	const struct trace *t = p->trace;
 	struct schedule schedule = {0};
-	struct costs costs = {.transfer = transfer_of(t), .stop_and_wait = t->base};
+	struct message_cost message = {transfer_of(t),
+				       t->linked ? t->latency_ns * 1e-6 : p->message.ms};
 	struct part_cost *parts =
 		calloc((size_t)t->grid.pp * (size_t)t->chunks, sizeof(*parts));
+	struct costs costs = {.parts = parts, .stop_and_wait = t->base};
 	enum status st;
 
 	if (!parts)
 		return FAIL(err, ERR_MEMORY, "no memory for the costs of %d stages",
 			    t->grid.pp);
-	fill_parts(p, parts);
-	costs.parts = parts;
-	costs.latency = t->linked ? t->latency_ns * 1e-6 : p->message.ms;
+	fill_parts(p, message, parts);
 	TRY(schedule_init(&schedule, t->schedule, t->grid.pp, t->micro_batches, t->chunks,
 			  err));
 	TRY(timeline_simulate(out, &schedule, &costs, err));

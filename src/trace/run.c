@@ -214,6 +214,16 @@ static void put_straggler(struct json *j, const struct breakdowns *b)
 	json_end_object(j);
 }
 
+static void put_prediction(struct json *j, const struct prediction_of_step *p)
+{
+	json_put_double(j, "predicted_ms", p->step_ms);
+	json_put_double(j, "predicted_low_ms", p->low_ms);
+	json_put_double(j, "predicted_high_ms", p->high_ms);
+	json_put_double(j, "predicted_bubble", p->bubble);
+	json_put_int(j, "prediction_trials", p->trials);
+	json_put_double(j, "prediction_took_ms", p->trials_ms);
+}
+
 static void put_steps(struct json *j, const struct run_summary *s)
 {
 	struct statistics ms = metrics_step_ms(s->metrics);
@@ -237,8 +247,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "first_loss", n ? s->metrics->losses[0] : NAN);
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
 	json_put_int(j, "skipped_steps", s->metrics->skipped);
-	json_put_double(j, "predicted_ms", s->predicted_ms);
-	json_put_double(j, "predicted_bubble", s->predicted_bubble);
+	put_prediction(j, s->predicted);
 	json_put_double(j, "bubble", s->breakdowns->bubble);
 	put_breakdown(j, "breakdown_ms", &s->breakdowns->mean, ms.mean);
 	put_straggler(j, s->breakdowns);

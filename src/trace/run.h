@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "device/device.h"
 #include "engine/engine.h"
+#include "engine/predict.h"
 #include "grid/grid.h"
 #include "trace/breakdown.h"
 #include "trace/metrics.h"
@@ -50,9 +51,9 @@ struct run_summary {
 	const struct metrics *metrics;
 	const struct device *dev;
 	const struct engine *engine;
-	const struct evaluation *evaluation;   /* NULL: none was made */
-	const struct breakdowns *breakdowns;   /* of the steps that count */
-	double predicted_ms, predicted_bubble; /* of a step; NAN: nothing was */
+	const struct evaluation *evaluation; /* NULL: none was made */
+	const struct breakdowns *breakdowns; /* of the steps that count */
+	const struct prediction_of_step *predicted;
 	bool interrupted;
 };
 

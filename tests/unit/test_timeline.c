@@ -125,7 +125,11 @@ static void parts_of_equal_cost_change_nothing(void **state)
 			if (kind == SCHEDULE_INTERLEAVED && p == 1)
 				continue;
 			for (int i = 0; i < p * v; i++)
-				parts[i] = (struct part_cost){c.f / v, c.b / v, c.w / v};
+				parts[i] = (struct part_cost){.f = c.f / v,
+							      .b = c.b / v,
+							      .w = c.w / v,
+							      .forward.latency = c.latency,
+							      .backward.latency = c.latency};
 			make(&s, (enum schedule_kind)kind, p, 2 * p, v);
 			assert_int_equal(timeline_simulate(&a, &s, &uniform, &err), OK);
 			c.parts = parts;
@@ -161,6 +165,91 @@ static void stop_and_wait_hides_nothing(void **state)
 			timeline_release(&t);
 			schedule_release(&s);
 		}
+}
+
+/* Every message has its own cost: of two slow boundaries only the one that is made slower
+   makes the pipeline slower, by as much as the messages over it. */
+static void messages_take_what_their_part_says(void **state)
+{
+	struct part_cost parts[3] = {{.f = 1, .b = 2}, {.f = 1, .b = 2}, {.f = 1, .b = 2}};
+	struct costs c = {.parts = parts};
+	struct timeline t;
+	struct schedule s;
+	(void)state;
+
+	make(&s, SCHEDULE_NAIVE, 3, 1, 1);
+	parts[0].forward = (struct message_cost){.transfer = 10, .latency = 20};
+	parts[2].backward = (struct message_cost){.transfer = 100, .latency = 200};
+	parts[2].forward.transfer = parts[0].backward.transfer = 1e6; /* never sent */
+	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+	assert_true(fabs(t.makespan_ms - (9 + 30 + 300)) < 1e-9);
+	assert_true(fabs(t.totals[2].sent_ms - (30 + 3 + 2 + 300)) < 1e-9);
+	timeline_release(&t);
+	schedule_release(&s);
+}
+
+/* A chunk has places for so many gradients on their way: fewer places are never faster, as
+   many as there are micro-batches are as good as no limit; one place is a gradient at a time.
+ */
+static void gradients_wait_for_a_place(void **state)
+{
+	struct random r = random_start("places for gradients");
+	(void)state;
+
+	for (int round = 0; round < 200; round++) {
+		int p = random_int(&r, 2, P_MAX), m = random_int(&r, 1, 12), kind, v;
+		struct costs c = {.f = 1,
+				  .b = 2,
+				  .w = 1,
+				  .transfer = random_int(&r, 0, 40) * 0.25,
+				  .latency = random_int(&r, 0, 8) * 0.25};
+		double before = INFINITY;
+		struct timeline t;
+		struct schedule s;
+
+		kind = random_int(&r, 0, SCHEDULE_KIND_COUNT - 1);
+		v = kind == SCHEDULE_INTERLEAVED ? 2 : 1;
+		make(&s, (enum schedule_kind)kind, p, m, v);
+		for (c.gradients_sent = 1; c.gradients_sent <= m; c.gradients_sent++) {
+			assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+			assert_true(t.makespan_ms <= before + 1e-9);
+			before = t.makespan_ms;
+			timeline_release(&t);
+		}
+		c.gradients_sent = 0;
+		assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+		assert_true(fabs(t.makespan_ms - before) < 1e-9);
+		timeline_release(&t);
+		c.gradients_sent = 1;
+		assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+		if (v == 1) /* all but the first wait for the one before to arrive */
+			assert_true(t.totals[p - 1].sent_ms >=
+				    t.totals[p - 1].begin_ms +
+					    m * (c.transfer + c.latency + c.b - c.w) - 1e-9);
+		timeline_release(&t);
+		schedule_release(&s);
+	}
+}
+
+/* A stage that begins later makes the step later by no more than that, and the last stage
+   of one that has time to spare by nothing. */
+static void stages_begin_when_they_can(void **state)
+{
+	double begin[3] = {0, 0, 2};
+	struct costs c = {.f = 1, .b = 2, .w = 1, .begin = begin};
+	struct timeline t;
+	struct schedule s;
+	(void)state;
+
+	make(&s, SCHEDULE_1F1B, 3, 4, 1);
+	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+	assert_true(fabs(t.makespan_ms - 18) < 1e-9); /* it waits for two forwards anyway */
+	timeline_release(&t);
+	begin[0] = 5;
+	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
+	assert_true(fabs(t.makespan_ms - 23) < 1e-9);
+	timeline_release(&t);
+	schedule_release(&s);
 }
 
 /* Messages that take longer than computing queue up on the link. */
@@ -244,6 +333,9 @@ int main(void)
 		cmocka_unit_test(zb_h1_hides_weight_gradients),
 		cmocka_unit_test(parts_of_equal_cost_change_nothing),
 		cmocka_unit_test(stop_and_wait_hides_nothing),
+		cmocka_unit_test(messages_take_what_their_part_says),
+		cmocka_unit_test(gradients_wait_for_a_place),
+		cmocka_unit_test(stages_begin_when_they_can),
 		cmocka_unit_test(links_carry_one_message_at_a_time),
 		cmocka_unit_test(the_published_profile_gives_the_published_bubbles),
 		cmocka_unit_test(simulated_operations_wait_for_their_input),

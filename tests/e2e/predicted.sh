@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# On virtual devices the step that was predicted is the step that is measured, to the
+# nanosecond, whatever the grid. KOLM_SEED repeats a run, KOLM_GRIDS says how many grids.
+. "$(dirname "$0")/lib.bash"
+
+seed=${KOLM_SEED:-$(($(date +%s) % 1000000))}
+echo "random grids: KOLM_SEED=$seed"
+RANDOM=$seed
+
+value() { grep -o "\"$1\": [0-9.e+-]*" run/summary.json | head -n 1 | cut -d' ' -f2; }
+holds() { awk "BEGIN { exit !($1) }"; }
+# Into a variable: bash gives every subshell random numbers of its own.
+between() { printf -v "$1" %d $(($2 + RANDOM % ($3 - $2 + 1))); }
+one_of() { printf -v "$1" %s "${@:$((2 + RANDOM % ($# - 1))):1}"; }
+often() { [ $((RANDOM % 10)) -lt "$1" ]; } # so many times out of ten
+
+# check ARGUMENTS...: predicted and measured are the same; the bubble nearly: where the gradients are looked at before
+# the update, slices of a layer begin a step some hundred nanoseconds apart.
+check() {
+	"$KOLM" train --quiet --steps 4 --warmup 2 --run-dir run "$@" || fail "$*"
+	holds "($(value median) - $(value predicted_ms))^2 < 0.0000005^2" ||
+		fail "$*: $(value median) ms, predicted $(value predicted_ms) ms"
+	[ "$(value predicted_ms)" = "$(value predicted_low_ms)" ] && [ "$(value predicted_ms)" = "$(value predicted_high_ms)" ] ||
+		fail "$*: what is known exactly has a range: $(value predicted_low_ms) to $(value predicted_high_ms) ms"
+	holds "($(value bubble) - $(value predicted_bubble))^2 < 0.001^2" ||
+		fail "$*: bubble $(value bubble), predicted $(value predicted_bubble)"
+	rm -rf run
+}
+
+# What was off by 3.6, 1.4 and 1.3 %.
+device=virtual:gflops=100,link=1GB/s,latency=50us
+check --device $device --dp 4
+check --device $device --dp 4 --zero 1
+check --device $device --dp 2 --pp 2
+
+for f in 7 8; do # features, and a label
+	for _ in {1..40}; do
+		for ((i = 0; i < f; i++)); do printf '%d.5,' $RANDOM; done
+		echo $((RANDOM % 4))
+	done >$f.csv
+done
+
+# A grid of up to 16 ranks, and all that changes a step.
+draw() {
+	local dp pp mp chunks=1 x parts
+	while between dp 1 8 && between pp 1 8 && one_of mp 1 1 1 2 3 4 && [ $((dp * pp * mp)) -gt 16 ]; do :; done
+	one_of schedule naive gpipe 1f1b zb-h1 interleaved
+	[ $schedule$pp != interleaved1 ] || schedule=gpipe
+	[ $schedule != interleaved ] || between chunks 2 3
+	parts=$((pp * chunks))
+	args=(--dp $dp --pp $pp --mp $mp --schedule $schedule)
+	[ $chunks = 1 ] || args+=(--chunks $chunks)
+	between x $parts $((3 * parts + 1)) && args+=(--depth $x)
+	between x 1 20 && args+=(--dim $((12 * x)))
+	between x 1 9 && args+=(--micro-batches $x)
+	between x 1 9 && args+=(--micro-batch-size $x)
+	one_of x ddp ddp flat && args+=(--grad-sync $x)
+	one_of x 0.001 0.01 0.1 25 && args+=(--bucket-mb $x)
+	one_of x 0 0 1 && args+=(--zero $x)
+	one_of x fp32 fp16 bf16 && args+=(--precision $x)
+	one_of x auto fp32 16 && args+=(--grad-dtype $x)
+	one_of x sgd momentum adamw && args+=(--optimizer $x)
+	one_of x relu gelu && args+=(--activation $x)
+	one_of x hybrid hybrid base && [ $schedule != zb-h1 ] && args+=(--engine $x)
+	often 3 && args+=(--clip-grad 1)
+	often 2 && args+=(--breakdown)
+	one_of x 7 8 && often 2 && [ $mp = 1 ] && args+=(--data csv:$x.csv)
+	one_of x 1 10 100 && device=virtual:gflops=$x
+	one_of x 1GB/s 20GB/s && often 7 && device+=,bandwidth=$x
+	one_of x 20MB/s 200MB/s 1GB/s && often 8 && device+=,link=$x
+	one_of x 1us 20us 300us && often 7 && device+=,latency=$x
+	# Not with slices: how those of a layer wait for each other is not known layer by layer.
+	between x 0 $((dp * pp - 1)) && often 3 && [ $mp = 1 ] && device+=,slow=$x:3
+	[ $x -gt 0 ] && often 3 && [ $mp = 1 ] && device+=,slow-link=0-$x:7
+	args+=(--device $device)
+}
+
+for ((n = ${KOLM_GRIDS:-60}; n > 0; n--)); do
+	draw
+	check "${args[@]}"
+done
+exit 0
