@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	   wait for that: mpirun ends a job with the first rank that fails. */
 	if (st != OK && by.rank == 0)
 		error_print(&err);
-	else if (st != OK)
+	else if (st != OK && !err.reported)
 		sleep(1);
 	return st != OK && err.exit_code ? err.exit_code : error_exit_code(st);
 }

@@ -24,6 +24,8 @@ enum status file_write(struct file *f, const void *data, size_t size, struct err
 enum status file_commit(struct file *f, struct error *err);
 /* Does nothing after file_commit or a failed file_create. */
 void file_abort(struct file *f);
+/* This process is about to be killed: from now on nothing waits for the disk. */
+void file_hurry(void);
 
 /* The four calls above in one. */
 enum status file_write_whole(const char *path, const void *data, size_t size,

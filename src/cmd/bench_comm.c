@@ -128,9 +128,10 @@ static enum status time_once(struct rank *r, int op, bool own, int repeats, floa
 		if (!own)
 			TRY(once(r, op, buf, bytes, err));
 		else if (op == PING_PONG)
-			mpi_own_ping_pong(buf, bytes);
+			mpi_own_ping_pong(r->world, buf, bytes);
 		else
-			mpi_own_collective((enum comm_op)op, buf, bytes / sizeof(float));
+			mpi_own_collective(r->world, (enum comm_op)op, buf,
+					   bytes / sizeof(float));
 	}
 	*us = (clock_ms() - start) * 1e3 / repeats / (op == PING_PONG ? 2 : 1);
 out:

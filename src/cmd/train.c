@@ -85,7 +85,8 @@ enum status training_run(struct training *t, struct error *err)
 				 .graceful = true,
 				 .pin = c->pin == PIN_AUTO,
 				 .grid = grid_size(&t->grid) > 1 ? &t->grid : NULL,
-				 .screen = t->screen};
+				 .screen = t->screen,
+				 .hurry = training_hurry};
 	TRY(launch_run(&launch, training_rank, t, err));
 out:
 	return st;
@@ -99,8 +100,11 @@ struct training *training_new(int argc, char *const *argv, struct error *err)
 		FAIL(err, ERR_MEMORY, "no memory to start");
 		return NULL;
 	}
-	*t = (struct training){
-		.argc = argc, .argv = argv, .predicted = {NAN, NAN}, .run = {.fd = -1}};
+	*t = (struct training){.argc = argc,
+			       .argv = argv,
+			       .predicted = {NAN, NAN},
+			       .run = {.fd = -1},
+			       .kept = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 	return t;
 }
 

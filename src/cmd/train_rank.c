@@ -37,8 +37,12 @@ static enum status record(struct training *t, const struct step_metrics *s, stru
 		log_warn(
 			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
 			s->step);
+	pthread_mutex_lock(&t->kept.lock);
 	metrics_add(&t->metrics, s);
-	TRY(run_write_step(&t->run, s, t->config.batch, err));
+	st = run_write_step(&t->run, s, t->config.batch, err);
+	pthread_mutex_unlock(&t->kept.lock);
+	if (st != OK)
+		goto out;
 	st = training_print_step(t, s, err);
 	if (st != OK && is_ending(t))
 		st = OK;
@@ -81,23 +85,13 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	p->step = s->step + 1; /* last: it says that there is something new */
 }
 
-/* Everybody's times at rank 0. */
-static enum status gather_times(struct training *t, const struct engine_times *own,
-				struct error *err)
-{
-	size_t n = sizeof(*own) / sizeof(float) * (size_t)t->rank->ranks;
-
-	t->all_times[t->rank->number] = *own;
-	return comm_run(t->rank->world, COMM_GATHER, t->all_times, n, DTYPE_F32, 0, err);
-}
-
 /* Where the time of this step went. */
 static enum status take_apart(struct training *t, struct step_metrics *s, struct breakdowns *b,
 			      struct error *err)
 {
 	enum status st;
 
-	TRY(gather_times(t, &t->engine->times, err));
+	TRY(training_gather_times(t, &t->engine->times, err));
 	if (!is_first(t))
 		return OK;
 	TRY(breakdowns_init(b, t->all_times, t->rank->ranks, &t->schedule, t->grid.pp, err));
@@ -128,83 +122,16 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.loss_scale = result.loss_scale;
 	s.skipped = result.skipped;
 	t->stopped = result.stop;
+	t->done = step + 1;
 	show_pulse(t, &s);
 	if (t->config.breakdown)
 		TRY(take_apart(t, &s, &breakdowns, err));
 	if (is_first(t))
 		TRY(record(t, &s, err));
+	if (result.keep)
+		TRY(training_keep(t, err));
 out:
 	breakdowns_release(&breakdowns);
-	return st;
-}
-
-/* How a run ends that a signal has stopped. */
-static enum status stopped_by(int number, const struct training *t, struct error *err)
-{
-	const char *name;
-	enum status code = error_of_signal(number, &name);
-
-	FAIL(err, code, "stopped by %s after %d of %d steps", name, t->metrics.count,
-	     t->config.steps);
-	if (t->weights_folder)
-		return code; /* kolm verify keeps nothing */
-	return HINT(err, "what was measured is in %s", t->run.folder);
-}
-
-/* Rank 0: write the summary, say how it went. */
-static enum status close_run(struct training *t, const struct evaluation *evaluation,
-			     struct error *err)
-{
-	enum status st;
-	struct breakdowns breakdowns;
-	struct run_summary summary = {
-		.config = &t->config,
-		.rank = t->rank,
-		.grid = &t->grid,
-		.ranks = t->summaries,
-		.metrics = &t->metrics,
-		.dev = t->dev,
-		.engine = t->engine,
-		.evaluation = evaluation,
-		.breakdowns = &breakdowns,
-		.predicted = &t->predicted,
-		.interrupted = t->stopped != 0,
-	};
-
-	rank_at(t->rank, "the end");
-	TRY(breakdowns_init(&breakdowns, t->all_times, t->rank->ranks, &t->schedule, t->grid.pp,
-			    err));
-	TRY(run_write_summary(&t->run, &summary, err));
-	TRY(training_trace_write(t, err));
-	training_print_closing(&summary);
-	if (t->stopped)
-		st = stopped_by(t->stopped, t, err);
-out:
-	breakdowns_release(&breakdowns);
-	return st;
-}
-
-static enum status finish(struct training *t, struct error *err)
-{
-	enum status st;
-	size_t n = sizeof(*t->summaries) / sizeof(float) * (size_t)t->rank->ranks;
-	struct evaluation evaluation;
-	bool evaluated = t->data.held_out && !t->stopped && !device_is_virtual(t->dev);
-
-	TRY(training_trace_collect(t, err)); /* first: what follows is not part of a step */
-	rank_summary_fill(&t->summaries[t->rank->number], t->engine);
-	TRY(gather_times(t, &t->times, err));
-	TRY(comm_run(t->rank->world, COMM_GATHER, t->summaries, n, DTYPE_F32, 0, err));
-	if (t->dump.folder && !t->stopped)
-		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
-			     t->metrics.count, err));
-	if (t->weights_folder && !t->stopped)
-		TRY(dump_weights(t->engine, t->weights_folder, "final.safetensors", err));
-	if (evaluated)
-		TRY(engine_evaluate(t->engine, &t->data, &evaluation, err));
-	if (is_first(t))
-		TRY(close_run(t, evaluated ? &evaluation : NULL, err));
-out:
 	return st;
 }
 
@@ -249,14 +176,13 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 		TRY(engine_predict(t->engine, c->breakdown, &t->predicted, err));
 	TRY(training_announce(t, err));
 	TRY(training_trace_begin(t, err));
+	if (rank->hurried)
+		TRY(training_keep(t, err));
 	for (int step = 0; step < c->steps && !t->stopped; step++)
 		TRY(train_step(t, step, err));
-	TRY(finish(t, err));
+	TRY(training_finish(t, err));
 out:
-	training_withdraw(t);
-	dump_abort(&t->dump);
-	run_close(&t->run);
-	metrics_release(&t->metrics);
+	training_close(t);
 	if (st == OK) { /* otherwise requests may be under way in what it holds */
 		training_trace_end(t);
 		engine_free(t->engine);

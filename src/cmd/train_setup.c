@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* Steps that take longer than this may not end in time after a signal. */
+enum { KEEP_MS = 100 };
+
 enum status training_prepare(struct training *t, struct error *err)
 {
 	struct config *c = &t->config;
@@ -98,6 +101,7 @@ struct engine_options training_engine_options(const struct training *t)
 		.schedule = &t->schedule,
 		.inject = &t->inject,
 		.records = (struct records *)&t->records,
+		.keep_ms = t->rank && t->rank->hurried ? KEEP_MS : 0,
 	};
 }
 

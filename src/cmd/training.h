@@ -11,6 +11,17 @@
 #include "trace/metrics.h"
 #include "trace/run.h"
 
+#include <pthread.h>
+
+/* What rank 0 has of all ranks, as of the last time that it was collected. The lock is held
+   by who changes that or the metrics, or writes either down. */
+struct kept {
+	pthread_mutex_t lock;
+	struct rank_summary *ranks; /* (ranks) */
+	struct engine_times *times; /* (ranks) */
+	bool any, written;	    /* there is something; the summary is written */
+};
+
 /* Everything that a run owns, in the order in which it is made. */
 struct training {
 	int argc; /* the command line behind "kolm train" */
@@ -35,12 +46,14 @@ struct training {
 	struct prediction_of_step predicted;
 	struct rank_summary *summaries; /* (ranks) */
 	struct engine_times *all_times; /* (ranks) */
+	int done;			/* steps */
 	int stopped;			/* the signal that has ended the run, or 0 */
 	enum launch_screen screen;	/* while it runs */
 	/* of rank 0 */
 	struct run run;
 	struct trace trace;
 	struct dump dump;
+	struct kept kept;
 };
 
 /* With its command line; released and freed by training_free. NULL: no memory. */
@@ -60,6 +73,18 @@ enum status training_open_engine(struct training *t, struct error *err);
 
 /* train_rank.c: the life of a rank. */
 enum status training_rank(struct rank *rank, void *arg, struct error *err);
+
+/*
+ * train_end.c: everybody's times at rank 0; all that ranks have measured so far, kept there;
+ * the end of the run with its summary; the end of rank 0's files. training_hurry writes the
+ * summary of what was kept and ends those files, in a thread beside, while a step goes on.
+ */
+enum status training_gather_times(struct training *t, const struct engine_times *own,
+				  struct error *err);
+enum status training_keep(struct training *t, struct error *err);
+enum status training_finish(struct training *t, struct error *err);
+void training_close(struct training *t);
+enum status training_hurry(void *arg, int number, struct error *err);
 
 struct engine_options training_engine_options(const struct training *t);
 

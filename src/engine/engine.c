@@ -1,5 +1,6 @@
 /* engine.c - making an engine, its step, its evaluation; see engine.h */
 #include "engine/engine.h"
+#include "base/clock.h"
 #include "base/half.h"
 #include "base/util.h"
 
@@ -241,7 +242,7 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 	e->reports[e->rank->number] = own;
 	TRY(comm_run(e->rank->world, COMM_ALLGATHER, e->reports,
 		     (size_t)e->rank->ranks * floats, DTYPE_F32, 0, err));
-	*sum = (struct report){0};
+	*sum = (struct report){.keep = e->reports[0].keep};
 	for (int i = 0; i < e->rank->ranks; i++) {
 		sum->loss += e->reports[i].loss;
 		sum->squares += e->reports[i].squares;
@@ -257,7 +258,9 @@ static struct report report_of(const struct engine *e, double loss, double squar
 {
 	return (struct report){.loss = e->at.mp == 0 ? loss : 0,
 			       .squares = squares,
-			       .stop = e->rank ? rank_stop(e->rank) : 0};
+			       .stop = e->rank ? rank_stop(e->rank) : 0,
+			       .keep = e->options.keep_ms > 0 &&
+				       clock_ms() - e->kept_at > e->options.keep_ms};
 }
 
 bool engine_looks(const struct engine *e)
@@ -315,6 +318,7 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 	}
 	result->loss = sum.loss;
 	result->stop = (int)sum.stop;
+	result->keep = sum.keep > 0;
 	watch_end(e, w, RECORD_UPDATE, NULL);
 out:
 	return st;

@@ -43,8 +43,10 @@ struct engine_options {
 	const struct schedule *schedule;
 	const struct inject_plan *inject; /* or NULL */
 	struct records *records;	  /* takes what is done when, or NULL */
-	bool plan; /* only to see what memory rank number plan_rank would take: on a device
-		      that hands out none. Nothing else may be done with it. */
+	double keep_ms; /* after so long, kept_at says since when, a step asks to keep; 0: never
+			 */
+	bool plan;	/* only to see what memory rank number plan_rank would take: on a device
+			   that hands out none. Nothing else may be done with it. */
 	int plan_rank;
 };
 
@@ -101,6 +103,7 @@ struct engine {
 	struct pace *pace;	   /* or NULL */
 	struct engine_times times; /* of the step under way, or the last one */
 	int step;		   /* the one under way */
+	double kept_at;		   /* ms: set by who keeps */
 };
 
 struct step_result {
@@ -109,6 +112,7 @@ struct step_result {
 	double loss_scale; /* that the step was taken with */
 	bool skipped;	   /* the gradients were not finite: no update */
 	int stop;	   /* the signal that asks for an end, the same on all ranks; or 0 */
+	bool keep; /* it is time to collect what the ranks have measured; on all ranks */
 };
 
 struct evaluation {
@@ -139,6 +143,7 @@ enum status engine_evaluate(struct engine *e, const struct data *d, struct evalu
 /* What a rank adds to what all know of a step. Whole numbers of floats: it travels so. */
 struct report {
 	double loss, squares, correct, stop;
+	double keep; /* of the sum: rank 0's */
 };
 
 /* Everybody's reports added up, in the same order on all ranks. */

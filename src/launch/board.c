@@ -27,15 +27,15 @@ int rank_stop(const struct rank *r)
 	return atomic_load_explicit(r->stop, memory_order_relaxed);
 }
 
-void board_name(const struct launch *l, int rank, char *buf, size_t size)
+void board_name(const struct launch *l, int rank, const char *host, char *buf, size_t size)
 {
-	char place[64] = "", host[64] = "this machine";
+	char place[64] = "", here[64] = "this machine";
 
-	gethostname(host, sizeof(host) - 1);
+	gethostname(here, sizeof(here) - 1);
 	if (l->grid)
 		grid_describe(l->grid, rank, place, sizeof(place));
 	snprintf(buf, size, "rank %d of %d%s%s%s on %s", rank, l->ranks, *place ? " (" : "",
-		 place, *place ? ")" : "", host);
+		 place, *place ? ")" : "", host ? host : here);
 }
 
 void board_describe(const struct board_rank *b, const struct comm_status *s, char *buf,

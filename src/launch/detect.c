@@ -24,12 +24,13 @@ bool launcher_detect(struct launcher *l)
 	/* The first that is set tells: mpirun within a Slurm job is mpirun. */
 	static const struct {
 		const char *name, *rank, *ranks;
+		bool hurries;
 	} known[] = {
-		{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-		{"MPICH", "PMI_RANK", "PMI_SIZE"},
+		{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+		{"MPICH", "PMI_RANK", "PMI_SIZE", false},
 		/* srun sets these for its tasks; a batch script has no number of tasks of
 		   its step. */
-		{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+		{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
@@ -40,7 +41,10 @@ bool launcher_detect(struct launcher *l)
 		/* An interactive shell is a step of one task too: there we start our ranks. */
 		if (ranks == 1 && !strcmp(known[i].name, "Slurm"))
 			continue;
-		*l = (struct launcher){.name = known[i].name, .rank = rank, .ranks = ranks};
+		*l = (struct launcher){.name = known[i].name,
+				       .rank = rank,
+				       .ranks = ranks,
+				       .hurries = known[i].hurries};
 		return true;
 	}
 	return false;

@@ -46,6 +46,8 @@ struct rank {
 	int host_cores;	     /* that they may use together */
 	int cores;	     /* that this one should use: its share */
 	bool oversubscribed; /* more ranks than cores here */
+	bool hurried;	     /* who has started us kills us a second after a signal */
+	int ended_by;	     /* set by its function: the signal that the run ended with, or 0 */
 	struct comm *world;
 	struct shm_memory *memory; /* where the board is */
 	struct board_rank *board;
@@ -78,6 +80,12 @@ struct launch {
 	const struct grid *grid;
 	/* Standard error is a terminal: draw there how the ranks' pulses go. */
 	enum launch_screen screen;
+	/*
+	 * Where rank->hurried is set and the end is not there soon after a signal: called in
+	 * another thread of rank 0 while its function goes on, to leave what there is and fill
+	 * err as that would have. The process ends with it.
+	 */
+	enum status (*hurry)(void *arg, int signal, struct error *err);
 };
 
 /* Called by the main thread, with no other thread running. err names the root cause;
@@ -88,6 +96,7 @@ enum status launch_run(const struct launch *l, rank_fn *fn, void *arg, struct er
 struct launcher {
 	const char *name;
 	int rank, ranks;
+	bool hurries; /* see rank->hurried */
 };
 bool launcher_detect(struct launcher *l);
 

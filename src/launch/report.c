@@ -35,7 +35,7 @@ enum status supervisor_failed(struct supervisor *s, int rank, int status, struct
 
 	progress_end(s->progress);
 	describe(s, rank, doing, sizeof(doing));
-	board_name(s->launch, rank, name, sizeof(name));
+	board_name(s->launch, rank, NULL, name, sizeof(name));
 	if (WIFSIGNALED(status)) {
 		FAIL(err, ERR_FAILED, "%s was ended by signal %d (%s), %s", name,
 		     WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
@@ -141,7 +141,7 @@ enum status supervisor_hangs(struct supervisor *s, struct error *err)
 
 	progress_end(s->progress);
 	describe(s, culprit, doing, sizeof(doing));
-	board_name(s->launch, culprit, name, sizeof(name));
+	board_name(s->launch, culprit, NULL, name, sizeof(name));
 	victims[0] = '\0';
 	add_victims(s, culprit, true, victims, sizeof(victims));
 	add_victims(s, culprit, false, victims, sizeof(victims));
@@ -157,7 +157,7 @@ enum status supervisor_hangs(struct supervisor *s, struct error *err)
 		if (s->children[i].pid <= 0 || i == culprit)
 			continue;
 		describe(s, i, doing, sizeof(doing));
-		board_name(s->launch, i, name, sizeof(name));
+		board_name(s->launch, i, NULL, name, sizeof(name));
 		fprintf(stderr, "    %s %s\n", name, doing);
 	}
 	return ERR_FAILED;

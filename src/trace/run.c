@@ -166,7 +166,7 @@ static const char *precision_name(enum dtype type)
 static void put_transfers(struct json *j, const struct run_summary *s)
 {
 	int64_t messages = 0, bytes = 0;
-	int passes = s->metrics->count * s->config->micro_batches;
+	int64_t passes = s->ranks[0].steps * s->config->micro_batches;
 
 	for (int i = 0; i < s->rank->ranks; i++)
 		if (grid_coords(s->grid, i).dp == 0) {
@@ -265,12 +265,12 @@ static void put_evaluation(struct json *j, const struct evaluation *e)
 	json_end_object(j);
 }
 
-void rank_summary_fill(struct rank_summary *s, const struct engine *e)
+void rank_summary_fill(struct rank_summary *s, const struct engine *e, int steps)
 {
 	const struct memory_account *a = device_memory(e->dev);
 
+	s->steps = steps;
 	s->traffic = e->traffic;
-
 	s->peak_bytes = (int64_t)a->total_peak;
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++)
 		s->kind_bytes[k] = (int64_t)a->peak[k];

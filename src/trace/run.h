@@ -38,10 +38,11 @@ void run_remove(const char *folder);
 /* What each rank knows of itself; whole numbers of floats: it travels so. */
 struct rank_summary {
 	int64_t peak_bytes, kind_bytes[MEMORY_KIND_COUNT];
+	int64_t steps; /* of the traffic */
 	struct traffic_count traffic;
 };
 
-void rank_summary_fill(struct rank_summary *s, const struct engine *e);
+void rank_summary_fill(struct rank_summary *s, const struct engine *e, int steps);
 
 struct run_summary {
 	const struct config *config;

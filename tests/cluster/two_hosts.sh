@@ -64,4 +64,28 @@ done
 on_a "$MPIEXEC" "${options[@]}" -n 4 "$KOLM" train --dim 32 --dp 4 --timeout 1 --inject rank=3,step=2,hang --run-dir hung >/dev/null 2>err.txt
 [ $? != 0 ] || fail "a hang ends well"
 grep -q "^kolm: rank 3 of 4 (dp3 pp0 mp0) on kolm-b hangs" err.txt || fail "hang: $(cat err.txt)"
+
+start() { # NAME OPTIONS...: a run that goes on for long, and has done some steps
+	on_a "$MPIEXEC" "${options[@]}" -n 4 "$KOLM" train --dim 32 --dp 4 --steps 1000000 --quiet --run-dir "$@" 2>err.txt &
+	for _ in $(seq 200); do
+		[ -s "$1/metrics.jsonl" ] && [ "$(wc -l <"$1/metrics.jsonl")" -ge 3 ] && return
+		sleep 0.1
+	done
+	fail "no steps in $1: $(cat err.txt)"
+}
+ranks_of() { # NAMESPACE: processes of kolm there
+	local p
+	for p in $(ip netns pids "$1"); do [ "$(cat "/proc/$p/comm")" = kolm ] && echo "$p"; done
+}
+# A machine that falls silent is noticed by the other.
+start silent --timeout 2
+kill -STOP $(ranks_of "$b")
+wait $! && fail "a silent machine ends well"
+grep -q "^kolm: rank 2 of 4 (dp2 pp0 mp0) on kolm-b hangs: nothing was heard from it" err.txt || fail "silence: $(cat err.txt)"
+# A signal to mpirun leaves a summary.
+start signalled
+kill -TERM $(ip netns pids "$a" | head -n 1)
+wait $! && fail "a signal ends well"
+grep -q '"interrupted": true' signalled/summary.json || fail "no summary: $(cat err.txt)"
+grep -q "^kolm: stopped by SIGTERM after .* steps; what was measured is in signalled" err.txt || fail "signal: $(cat err.txt)"
 exit 0

@@ -212,6 +212,18 @@ out:
 	return st;
 }
 
+/* MPI's split would wait for all ranks with the lock held; where they have met before, and
+   could be seen to wait for that, it does not. */
+static enum status meet(struct comm *world, struct error *err)
+{
+	enum status st;
+
+	pthread_mutex_unlock(world->lock);
+	st = comm_run(world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err);
+	pthread_mutex_lock(world->lock);
+	return st;
+}
+
 static enum status mpi_create(struct comm *c, struct error *err)
 {
 	enum status st;
@@ -219,13 +231,14 @@ static enum status mpi_create(struct comm *c, struct error *err)
 
 	if (c->size && !g)
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
-	st = open_group(c, g, err);
-	if (st == OK) {
-		c->state = g;
-	} else if (g) {
+	TRY(meet(c->world, err));
+	TRY(open_group(c, g, err));
+	c->state = g;
+	g = NULL; /* the group's now */
+out:
+	if (g)
 		host_group_close(&g->local);
-		free(g);
-	}
+	free(g);
 	return st;
 }
 

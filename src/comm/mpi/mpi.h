@@ -41,8 +41,34 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place,
 struct shm_memory *mpi_memory(struct comm *world);
 
 /* The library's own operations over all processes, for comparison: a collective, and a
-   message there and back with the neighbour (rank ^ 1). */
-void mpi_own_collective(enum comm_op op, float *buf, size_t n);
-void mpi_own_ping_pong(float *buf, size_t bytes);
+   message there and back with the neighbour (rank ^ 1). Nobody else uses MPI meanwhile. */
+void mpi_own_collective(struct comm *world, enum comm_op op, float *buf, size_t n);
+void mpi_own_ping_pong(struct comm *world, float *buf, size_t bytes);
+
+/*
+ * Signs of life between machines, for whoever watches over a job in a thread of its own: one
+ * process of each machine tells the others how its ranks go on.
+ */
+struct mpi_sign {
+	uint64_t signs; /* counts on while somebody there is alive */
+	int waits;	/* everybody there waits for others */
+};
+struct mpi_beacon {
+	int rank; /* that tells */
+	char host[64];
+	struct mpi_sign last;
+	double silent_ms; /* that we have listened in vain */
+};
+struct mpi_beacons; /* opaque */
+
+/* Open and close are called by all processes of the job. *out is NULL for those who don't
+   tell, where nobody else does, and where MPI can't be used by several threads. */
+enum status mpi_beacons_open(struct mpi_beacons **out, struct comm *world, bool tells,
+			     struct error *err);
+void mpi_beacons_close(struct mpi_beacons *b);
+/* Tell (every so often) and listen; elapsed_ms since the last look. Returns how many others
+   there are, by rank, in *out. */
+int mpi_beacons_look(struct mpi_beacons *b, const struct mpi_sign *own, double elapsed_ms,
+		     double every_ms, const struct mpi_beacon **out);
 
 #endif

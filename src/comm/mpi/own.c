@@ -1,9 +1,10 @@
 /* own.c - the MPI library's own operations, to compare with; see mpi.h */
+#include "comm/impl.h"
 #include "comm/mpi/mpi.h"
 
 #include <mpi.h>
 
-void mpi_own_collective(enum comm_op op, float *buf, size_t n)
+static void collective(enum comm_op op, float *buf, size_t n)
 {
 	MPI_Comm all = MPI_COMM_WORLD;
 	int rank, size, part;
@@ -47,7 +48,14 @@ void mpi_own_collective(enum comm_op op, float *buf, size_t n)
 	}
 }
 
-void mpi_own_ping_pong(float *buf, size_t bytes)
+void mpi_own_collective(struct comm *world, enum comm_op op, float *buf, size_t n)
+{
+	pthread_mutex_lock(world->lock);
+	collective(op, buf, n);
+	pthread_mutex_unlock(world->lock);
+}
+
+static void ping_pong(float *buf, size_t bytes)
 {
 	int rank, size, peer;
 
@@ -63,4 +71,11 @@ void mpi_own_ping_pong(float *buf, size_t bytes)
 		MPI_Recv(buf, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		MPI_Send(buf, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
 	}
+}
+
+void mpi_own_ping_pong(struct comm *world, float *buf, size_t bytes)
+{
+	pthread_mutex_lock(world->lock);
+	ping_pong(buf, bytes);
+	pthread_mutex_unlock(world->lock);
 }

@@ -251,6 +251,11 @@ bool shm_first_failure(struct shm_memory *m)
 	return !atomic_exchange(&m->control->failed, 1);
 }
 
+bool shm_has_failed(const struct shm_memory *m)
+{
+	return atomic_load(&m->control->failed);
+}
+
 void shm_stop(struct shm_memory *m)
 {
 	atomic_store(&m->control->stop, 1);

@@ -45,8 +45,9 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 struct comm_status *shm_status(struct shm_memory *memory, int rank);
 /* SHM_PAGE bytes for each rank, zero at first, for the launcher's own use. */
 void *shm_page(struct shm_memory *memory, int rank);
-/* True for the first of all ranks here that asks. */
+/* True for the first of all ranks here that asks; and: has anybody? */
 bool shm_first_failure(struct shm_memory *memory);
+bool shm_has_failed(const struct shm_memory *memory);
 /* Wake every rank and have its waits fail. */
 void shm_stop(struct shm_memory *memory);
 /* In the launcher, and in a rank after its world is freed. */
