@@ -1,5 +1,6 @@
 /* main.c - the table of commands; the only place that prints errors and exits. */
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "base/version.h"
@@ -136,13 +137,14 @@ static enum status dispatch(int argc, char **argv, bool first, struct error *err
 	return unknown_command(name, err);
 }
 
-/* A file that we open must never get the number of a closed standard stream. */
+/* A file that we open must never get the number of a closed standard stream. What is written
+   to one fails as it did: results that go nowhere are no success. */
 static void fill_standard_streams(void)
 {
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
@@ -162,8 +164,8 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	st = dispatch(argc, argv, by.rank == 0, &err);
 
-	if (st == OK && (fflush(stdout) || ferror(stdout)))
-		st = FAIL(&err, ERR_FAILED, "can't write to standard output");
+	if (st == OK)
+		st = log_flush_results(&err);
 	/* A mistake in the command is the same for all ranks of a job: said once. The others
 	   wait for that: mpirun ends a job with the first rank that fails. */
 	if (st != OK && by.rank == 0)

@@ -1,5 +1,6 @@
 /* error.c - see error.h */
 #include "base/error.h"
+#include "base/text.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -35,9 +36,13 @@ enum status error_hint(struct error *err, const char *fmt, ...)
 
 void error_print(struct error *err)
 {
+	char msg[4 * sizeof(err->msg)], hint[4 * sizeof(err->hint)];
+
 	if (err->reported)
 		return;
-	fprintf(stderr, "kolm: %s%s%s\n", err->msg, *err->hint ? "; " : "", err->hint);
+	text_printable(msg, sizeof(msg), err->msg);
+	text_printable(hint, sizeof(hint), err->hint);
+	fprintf(stderr, "kolm: %s%s%s\n", msg, *hint ? "; " : "", hint);
 	err->reported = true;
 }
 

@@ -37,7 +37,8 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 enum status error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Print it as one line, once: not if somebody has done so already. */
+/* Print it as one line, with control characters escaped, once: not if somebody has done so
+ * already. */
 void error_print(struct error *err);
 
 /* The status of a run that SIGINT, SIGTERM or SIGHUP has stopped, and the signal's name. */

@@ -37,15 +37,20 @@ static void new_line(struct json *j)
 static void quoted(struct json *j, const char *s)
 {
 	text_add(&j->text, "\"");
-	for (; *s; s++) {
+	for (int n; *s; s += n ? n : 1) {
 		unsigned char c = (unsigned char)*s;
 
+		n = text_letter(s);
 		if (c == '"' || c == '\\')
 			text_addf(&j->text, "\\%c", c);
 		else if (c < 0x20 || c == 0x7f)
 			text_addf(&j->text, "\\u%04x", c);
+		else if (!n) /* JSON can't hold it: the letter that stands for one unknown */
+			text_add(&j->text, "\\ufffd");
+		else if (n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0)
+			text_addf(&j->text, "\\u%04x", (unsigned char)s[1]);
 		else
-			text_add_n(&j->text, s, 1);
+			text_add_n(&j->text, s, (size_t)n);
 	}
 	text_add(&j->text, "\"");
 }

@@ -102,22 +102,76 @@ static int continuation_bytes(unsigned char c)
 	return c >= 0xf0 && c <= 0xf4 ? 3 : -1;
 }
 
+int text_letter(const char *s)
+{
+	unsigned char first = (unsigned char)s[0], second = (unsigned char)(first ? s[1] : 0);
+	int n = continuation_bytes(first);
+
+	/* Overlong forms, surrogates, and what lies beyond Unicode. */
+	if (!first || n < 0 || (first == 0xe0 && second < 0xa0) ||
+	    (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+	    (first == 0xf4 && second > 0x8f))
+		return 0;
+	for (int i = 1; i <= n; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80)
+			return 0;
+	return n + 1;
+}
+
 bool text_is_utf8(const char *s)
 {
 	while (*s) {
-		unsigned char first = (unsigned char)*s++, second = (unsigned char)*s;
-		int n = continuation_bytes(first);
+		int n = text_letter(s);
 
-		/* Overlong forms, surrogates, and what lies beyond Unicode. */
-		if (n < 0 || (first == 0xe0 && second < 0xa0) ||
-		    (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-		    (first == 0xf4 && second > 0x8f))
+		if (!n)
 			return false;
-		for (; n > 0; n--, s++)
-			if (((unsigned char)*s & 0xc0) != 0x80)
-				return false;
+		s += n;
 	}
 	return true;
+}
+
+enum { SHOWN_MAX = 8 };
+
+/* The letter or byte at s as text_printable shows it; returns how much of s that was. */
+static int show_letter(const char *s, char shown[SHOWN_MAX])
+{
+	unsigned char c = (unsigned char)*s;
+	int n = text_letter(s);
+
+	if (c == '\n' || c == '\t' || c == '\r')
+		snprintf(shown, SHOWN_MAX, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+	else if (n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0)
+		snprintf(shown, SHOWN_MAX, "\\u%04x", (unsigned char)s[1]);
+	else if (n == 0 || c < ' ' || c == 0x7f)
+		snprintf(shown, SHOWN_MAX, "\\x%02x", c);
+	else
+		snprintf(shown, SHOWN_MAX, "%.*s", n, s);
+	return n ? n : 1;
+}
+
+void text_printable(char *buf, size_t size, const char *s)
+{
+	char shown[SHOWN_MAX];
+	size_t used = 0;
+
+	*buf = '\0';
+	while (*s) {
+		s += show_letter(s, shown);
+		if (used + strlen(shown) >= size)
+			break;
+		memcpy(buf + used, shown, strlen(shown) + 1);
+		used += strlen(shown);
+	}
+}
+
+void text_add_printable(struct text *t, const char *s)
+{
+	char shown[SHOWN_MAX];
+
+	while (*s) {
+		s += show_letter(s, shown);
+		text_add(t, shown);
+	}
 }
 
 static char fold(char c)

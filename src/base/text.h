@@ -24,6 +24,16 @@ void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(print
 /* One argument of a command, as a shell would need it. */
 void text_add_quoted(struct text *t, const char *arg);
 
+/* The bytes of the UTF-8 letter that s begins with; 0: it begins with none. */
+int text_letter(const char *s);
+/*
+ * As it may stand on a line of a terminal: control characters as \n, \t, \r, \x1b, \u009b, and
+ * bytes that are no UTF-8 as \xff. Whoever reads a message sees what is in it, and nothing in
+ * it can be mistaken for another line or take hold of the terminal.
+ */
+void text_printable(char *buf, size_t size, const char *s);
+void text_add_printable(struct text *t, const char *s);
+
 /* Is it valid UTF-8? JSON can hold nothing else. */
 bool text_is_utf8(const char *s);
 

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "comm/mpi/mpi.h"
@@ -63,16 +64,17 @@ static void finding(struct doctor *d, enum level level, const char *name, const 
 		    const char *fmt, ...)
 {
 	static const char *const names[] = {"ok", "warning", "FAILURE"};
-	char text[512];
+	char text[512], shown[2 * sizeof(text)];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	text_printable(shown, sizeof(shown), text);
 	d->warnings += level == WARNING;
 	d->failures += level == FAILURE;
 	if (!d->as_json) {
-		printf("%-8s %-12s %s\n", names[level], name, text);
+		printf("%-8s %-12s %s\n", names[level], name, shown);
 		if (remedy)
 			printf("%-8s %-12s -> %s\n", "", "", remedy);
 		return;

@@ -1,6 +1,7 @@
 /* report.c - kolm report: studies and runs as one PDF file and one HTML page. */
 #include "cmd/cmd.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "trace/compare.h"
 #include "report/html.h"
@@ -54,10 +55,9 @@ static enum status write_files(const struct document *d, const char *folder, str
 	TRY(html_write(d, html, err));
 	printf("%s\n", html);
 	if (!pdf_library()) {
-		fprintf(stderr,
-			"no %s: kolm was built without cairo; install libcairo2-dev and "
-			"fonts-dejavu-core and build again\n",
-			pdf);
+		log_info("no %s: kolm was built without cairo; install libcairo2-dev and "
+			 "fonts-dejavu-core and build again",
+			 pdf);
 		goto out;
 	}
 	TRY(pdf_write(d, pdf, err));

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "launch/attach.h"
 #include "launch/frame.h"
@@ -108,9 +109,12 @@ static void put_survey(struct json *j, const struct attachment *a, const struct 
 /* "runs/x: 8 ranks, dp 2 x pp 2 x mp 2", and what is not here. */
 static void format_title(const struct attachment *a, char *buf, size_t size)
 {
-	int ranks = grid_size(&a->grid);
-	int n = snprintf(buf, size, "%s: %d rank%s, dp %d x pp %d x mp %d", a->folder, ranks,
-			 ranks == 1 ? "" : "s", a->grid.dp, a->grid.pp, a->grid.mp);
+	int ranks = grid_size(&a->grid), n;
+	char folder[PATH_MAX];
+
+	text_printable(folder, sizeof(folder), a->folder);
+	n = snprintf(buf, size, "%s: %d rank%s, dp %d x pp %d x mp %d", folder, ranks,
+		     ranks == 1 ? "" : "s", a->grid.dp, a->grid.pp, a->grid.mp);
 
 	if (a->locals < ranks && n > 0 && (size_t)n < size)
 		snprintf(buf + n, size - (size_t)n, "; %d of them on this machine", a->locals);
@@ -263,8 +267,12 @@ static enum status watch(struct attachment *a, struct survey *s, double interval
 		st = error_of_signal(caught, &name);
 		return FAIL(err, st, "stopped by %s; the run goes on", name);
 	}
-	if (!leave)
-		printf("%s has ended\n", a->folder);
+	if (!leave) {
+		char folder[PATH_MAX];
+
+		text_printable(folder, sizeof(folder), a->folder);
+		printf("%s has ended\n", folder);
+	}
 	return st;
 }
 

@@ -124,10 +124,7 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 		       "other %.3f ms\n",
 		       s->breakdown->compute, s->breakdown->comm, s->breakdown->bubble,
 		       s->breakdown->imbalance, s->breakdown->other);
-	if (fflush(stdout) || ferror(stdout))
-		return FAIL(err, ERR_FAILED, "can't write to standard output: %s",
-			    strerror(errno));
-	return OK;
+	return log_flush_results(err);
 }
 
 static void print_prediction(const struct run_summary *s, double median)

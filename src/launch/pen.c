@@ -11,16 +11,6 @@ enum { NUMBER_WIDTH = 8 };
 
 static const char *const codes[] = {"", "\033[2m", "\033[1m", "\033[32m", "\033[33m"};
 
-/* The bytes of the character that begins here. */
-static size_t length_of(const char *text)
-{
-	size_t n = 1;
-
-	while ((text[n] & 0xc0) == 0x80)
-		n++;
-	return n;
-}
-
 /* From U+3000 on scripts have characters of two columns. */
 static int columns_of(const char *text)
 {
@@ -34,12 +24,15 @@ void pen_put(struct pen *p, enum style style, const char *text)
 	if (p->colour)
 		text_add(p->out, codes[style]);
 	for (size_t n; *text && p->column + columns_of(text) <= p->columns; text += n) {
-		n = length_of(text);
+		bool control = (unsigned char)*text < ' ' || *text == 0x7f;
+
+		n = (size_t)text_letter(text);
 		p->column += columns_of(text);
-		if ((unsigned char)*text < ' ' || *text == 0x7f || (n > 1 && !p->utf8))
+		if (!n || control || (n > 1 && !p->utf8))
 			text_add(p->out, "?");
 		else
 			text_add_n(p->out, text, n);
+		n = n ? n : 1;
 	}
 	if (p->colour && style != STYLE_PLAIN)
 		text_add(p->out, "\033[0m");

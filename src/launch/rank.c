@@ -1,4 +1,5 @@
 /* rank.c - a rank's side of a launch: what it sets up before its function runs. */
+#include "base/log.h"
 #include "base/util.h"
 #include "comm/self.h"
 #include "device/device.h"
@@ -95,8 +96,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 	TRY(start->fn(&r, start->arg, &board->error));
 	comm_free(r.world);
 out:
-	if (fflush(stdout) && st == OK)
-		st = FAIL(&board->error, ERR_FAILED, "can't write to standard output: %s",
-			  strerror(errno));
+	if (st == OK)
+		st = log_flush_results(&board->error);
 	_exit(error_exit_code(st));
 }

@@ -3,6 +3,7 @@
  * grid, doing what, and who waits for it. See impl.h
  */
 #include "launch/impl.h"
+#include "base/log.h"
 
 #include <execinfo.h>
 #include <math.h>
@@ -23,7 +24,7 @@ static void print_backtrace(const struct board_rank *board)
 	char **names = n > 0 ? backtrace_symbols(board->backtrace, n) : NULL;
 
 	for (int i = 0; names && i < n; i++)
-		fprintf(stderr, "    %s\n", names[i]);
+		log_detail("%s", names[i]);
 	free(names);
 }
 
@@ -158,7 +159,7 @@ enum status supervisor_hangs(struct supervisor *s, struct error *err)
 			continue;
 		describe(s, i, doing, sizeof(doing));
 		board_name(s->launch, i, NULL, name, sizeof(name));
-		fprintf(stderr, "    %s %s\n", name, doing);
+		log_detail("%s %s", name, doing);
 	}
 	return ERR_FAILED;
 }

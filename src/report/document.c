@@ -23,18 +23,6 @@ enum status document_check(const struct document *d, struct error *err)
 	return d->arena.failed ? FAIL(err, ERR_MEMORY, "no memory for the report") : OK;
 }
 
-/* How long the letter at s is in UTF-8, or 0 if it is none. */
-static int letter_length(const char *s)
-{
-	char one[5] = "";
-	unsigned char c = (unsigned char)*s;
-	int n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-
-	for (int i = 0; i < n && s[i]; i++)
-		one[i] = s[i];
-	return (int)strlen(one) == n && text_is_utf8(one) ? n : 0;
-}
-
 /* XML has no U+FFFE and U+FFFF. */
 static bool is_noncharacter(const char *s, int n)
 {
@@ -49,7 +37,7 @@ static const char *add_clean(struct arena *a, const char *s)
 	if (!copy)
 		return "";
 	while (*s) {
-		int n = letter_length(s);
+		int n = text_letter(s);
 		unsigned char c = (unsigned char)*s;
 
 		if (n == 0 || is_noncharacter(s, n)) {

@@ -115,15 +115,12 @@ static void find_reason(char *said, int status, char *reason, size_t size)
 			best = line;
 		}
 	if (best)
-		snprintf(reason, size, "%s", best);
+		text_printable(reason, size, best);
 	else if (WIFSIGNALED(status))
 		snprintf(reason, size, "ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
 	else
 		snprintf(reason, size, "exit code %d", WEXITSTATUS(status));
-	/* Whatever it printed goes into JSON. */
-	if (!text_is_utf8(reason))
-		snprintf(reason, size, "it said something that is not text");
 }
 
 enum status child_run(const char *const *argv, struct child_signals *s, struct child_result *r,

@@ -251,6 +251,22 @@ out:
 	return st;
 }
 
+/* Line by line, with control characters escaped: titles and cells are the study's own. */
+static void print_lines(char *text)
+{
+	struct text shown;
+	char *line;
+
+	text_init(&shown);
+	while ((line = strsep(&text, "\n"))) {
+		text_add_printable(&shown, line);
+		if (text)
+			text_add(&shown, "\n");
+	}
+	fputs(shown.data, stdout);
+	text_release(&shown);
+}
+
 void result_print(const struct result *r)
 {
 	const json_t *tables = json_object_get(r->tables->study->root, "tables");
@@ -266,6 +282,6 @@ void result_print(const struct result *r)
 			  r->answers[i].supported ? "" : "(not supported by the data) ",
 			  r->answers[i].text.data);
 	text_add(&text, "\n");
-	fputs(text.data, stdout);
+	print_lines(text.data);
 	text_release(&text);
 }

@@ -2,6 +2,7 @@
 #include "study/table.h"
 #include "study/calibrate.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,20 +235,65 @@ static void format_heading(const struct column *c, char *buf, size_t size)
 	snprintf(buf, size, *c->unit ? "%s (%s)" : "%s", c->label, c->unit);
 }
 
+/* What would be layout is shown as it is: a backslash before each of these marks. */
+static void add_markdown(struct text *out, const char *s)
+{
+	struct text plain;
+
+	text_init(&plain);
+	text_add_printable(&plain, s);
+	for (const char *c = plain.data; *c; c++) {
+		bool inside = c > plain.data && isalnum((unsigned char)c[-1]) &&
+			      isalnum((unsigned char)c[1]);
+
+		if (strchr("\\`*[]<>|&~#", *c) || (*c == '_' && !inside))
+			text_add(out, "\\");
+		text_add_n(out, c, 1);
+	}
+	text_release(&plain);
+}
+
+static void add_markdown_cell(struct text *out, const char *s)
+{
+	text_add(out, " ");
+	add_markdown(out, s);
+	text_add(out, " |");
+}
+
+static bool any_failed(const struct results *r, const json_t *table)
+{
+	for (int k = 0; k < r->count; k++)
+		if (r->rows[k].failed && is_shown(r, table, &r->rows[k]))
+			return true;
+	return false;
+}
+
+static void add_markdown_head(const struct results *r, const json_t *table, bool failed,
+			      struct text *out)
+{
+	char cell[512];
+
+	text_add(out, "## ");
+	add_markdown(out, json_string_value(json_object_get(table, "title")));
+	text_add(out, "\n\n|");
+	for (size_t i = 0; i < column_count(table); i++) {
+		format_heading(column_of(r, table, i), cell, sizeof(cell));
+		add_markdown_cell(out, cell);
+	}
+	text_add(out, failed ? " failed |\n|" : "\n|");
+	for (size_t i = 0; i < column_count(table); i++)
+		text_add(out, column_of(r, table, i)->kind == KIND_TEXT ? "---|" : "---:|");
+	text_add(out, failed ? "---|\n" : "\n");
+}
+
 void table_add_markdown(const struct tables *t, const json_t *table, struct text *out)
 {
 	const struct results *r = table_results(t, table);
+	bool failed = any_failed(r, table);
+	struct text note;
 	char cell[512];
 
-	text_addf(out, "## %s\n\n|", json_string_value(json_object_get(table, "title")));
-	for (size_t i = 0; i < column_count(table); i++) {
-		format_heading(column_of(r, table, i), cell, sizeof(cell));
-		text_addf(out, " %s |", cell);
-	}
-	text_add(out, "\n|");
-	for (size_t i = 0; i < column_count(table); i++)
-		text_add(out, column_of(r, table, i)->kind == KIND_TEXT ? "---|" : "---:|");
-	text_add(out, "\n");
+	add_markdown_head(r, table, failed, out);
 	for (int k = 0; k < r->count; k++) {
 		const struct row *row = &r->rows[k];
 
@@ -256,16 +302,18 @@ void table_add_markdown(const struct tables *t, const json_t *table, struct text
 		text_add(out, "|");
 		for (size_t i = 0; i < column_count(table); i++) {
 			format_cell(r, row, column_of(r, table, i), cell, sizeof(cell));
-			for (char *bar = cell; (bar = strchr(bar, '|'));)
-				*bar = '/';
-			text_addf(out, " %s |", cell);
+			add_markdown_cell(out, cell);
 		}
-		text_addf(out, "%s%s\n", row->failed ? " failed: " : "",
-			  row->failed ? row->failed : "");
+		if (failed)
+			add_markdown_cell(out, row->failed ? row->failed : "");
+		text_add(out, "\n");
 	}
+	text_init(&note);
+	table_add_note(t, table, &note);
 	text_add(out, "\n");
-	table_add_note(t, table, out);
+	add_markdown(out, note.data);
 	text_add(out, "\n");
+	text_release(&note);
 }
 
 /* Columns on a screen, not bytes: of UTF-8 only the first byte of each letter counts. */
@@ -291,20 +339,23 @@ void table_add_text(const struct tables *t, const json_t *table, struct text *ou
 {
 	const struct results *r = table_results(t, table);
 	int width[COLUMNS_MAX] = {0};
-	char cell[512];
+	char raw[512], cell[2 * sizeof(raw)];
 
 	for (size_t i = 0; i < column_count(table); i++) {
-		format_heading(column_of(r, table, i), cell, sizeof(cell));
+		format_heading(column_of(r, table, i), raw, sizeof(raw));
+		text_printable(cell, sizeof(cell), raw);
 		width[i] = width_of(cell);
 		for (int k = 0; k < r->count; k++) {
-			format_cell(r, &r->rows[k], column_of(r, table, i), cell, sizeof(cell));
+			format_cell(r, &r->rows[k], column_of(r, table, i), raw, sizeof(raw));
+			text_printable(cell, sizeof(cell), raw);
 			if (is_shown(r, table, &r->rows[k]) && width_of(cell) > width[i])
 				width[i] = width_of(cell);
 		}
 	}
 	text_addf(out, "%s\n\n", json_string_value(json_object_get(table, "title")));
 	for (size_t i = 0; i < column_count(table); i++) {
-		format_heading(column_of(r, table, i), cell, sizeof(cell));
+		format_heading(column_of(r, table, i), raw, sizeof(raw));
+		text_printable(cell, sizeof(cell), raw);
 		add_padded(out, cell, width[i], column_of(r, table, i)->kind == KIND_TEXT);
 	}
 	text_add(out, "\n");
@@ -314,7 +365,8 @@ void table_add_text(const struct tables *t, const json_t *table, struct text *ou
 		for (size_t i = 0; i < column_count(table); i++) {
 			const struct column *c = column_of(r, table, i);
 
-			format_cell(r, &r->rows[k], c, cell, sizeof(cell));
+			format_cell(r, &r->rows[k], c, raw, sizeof(raw));
+			text_printable(cell, sizeof(cell), raw);
 			add_padded(out, cell, width[i], c->kind == KIND_TEXT);
 		}
 		if (r->rows[k].failed)

@@ -1,9 +1,11 @@
-/* test_base.c - random generator, units, names, JSON writer. */
+/* test_base.c - random generator, units, names, messages, JSON writer. */
 #include "testing.h"
 
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
+
+#include <jansson.h>
 
 /* Known answers of Philox4x32-10, published with Random123. */
 static void philox_gives_the_published_vectors(void **state)
@@ -163,6 +165,101 @@ static void json_is_escaped_and_reads_back(void **state)
 	json_release(&j);
 }
 
+/* Bytes that are often letters of UTF-8, or the beginnings of them. */
+static void random_bytes(struct random *r, char *out, int n)
+{
+	static const char *const pieces[] = {"a",
+					     "\\",
+					     "\n",
+					     "\033",
+					     "\177",
+					     "\302",
+					     "\233",
+					     "\302\233",
+					     "\303\244",
+					     "\342\202\254",
+					     "\360\237\230\200",
+					     "\355\240\200",
+					     "\300\200",
+					     "\377",
+					     "\"",
+					     "|"};
+	size_t used = 0;
+
+	while (used + 4 < (size_t)n) {
+		const char *piece = pieces[random_int(r, 0, (int)ARRAY_SIZE(pieces) - 1)];
+
+		memcpy(out + used, piece, strlen(piece));
+		used += strlen(piece);
+	}
+	out[used] = '\0';
+}
+
+/* Of any bytes: printable UTF-8, as much of it as there is room for. */
+static void messages_are_printable(void **state)
+{
+	static const char *const same[] = {"", "plain text", "C:\\x", "gr\303\266\303\237er",
+					   "\342\202\254"};
+	struct random r = random_start("messages");
+	char buf[256];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		text_printable(buf, sizeof(buf), same[i]);
+		assert_string_equal(buf, same[i]);
+	}
+	text_printable(buf, sizeof(buf), "a\nb\t\r\033[1m\177\302\233\377");
+	assert_string_equal(buf, "a\\nb\\t\\r\\x1b[1m\\x7f\\u009b\\xff");
+	for (int i = 0; i < 2000; i++) {
+		char bytes[64], room = (char)random_int(&r, 1, 80);
+		struct text all;
+
+		random_bytes(&r, bytes, random_int(&r, 1, sizeof(bytes)));
+		text_init(&all);
+		text_add_printable(&all, bytes);
+		memset(buf, 'x', sizeof(buf));
+		text_printable(buf, (size_t)room, bytes);
+		assert_int_equal(buf[(int)room], 'x');
+		assert_int_equal(strncmp(all.data, buf, strlen(buf)), 0);
+		assert_true(strlen(buf) < (size_t)room && text_is_utf8(buf));
+		assert_true(text_is_utf8(all.data));
+		for (const char *c = all.data; *c; c++) {
+			assert_true((unsigned char)*c >= ' ' && *c != 0x7f);
+			assert_false((unsigned char)c[0] == 0xc2 && (unsigned char)c[1] < 0xa0);
+		}
+		text_release(&all);
+	}
+}
+
+/* Of any bytes: a document that a strict reader takes, with all that was text in it. */
+static void json_holds_any_bytes(void **state)
+{
+	struct random r = random_start("json strings");
+	struct json j;
+	(void)state;
+
+	json_init(&j, false);
+	for (int i = 0; i < 2000; i++) {
+		char bytes[64];
+		json_t *read;
+
+		random_bytes(&r, bytes, random_int(&r, 1, sizeof(bytes)));
+		json_reset(&j);
+		json_begin_array(&j, NULL);
+		json_put_string(&j, NULL, bytes);
+		json_end_array(&j);
+		read = json_loads(j.text.data, 0, NULL);
+		assert_non_null(read);
+		if (text_is_utf8(bytes))
+			assert_string_equal(json_string_value(json_array_get(read, 0)), bytes);
+		else
+			assert_non_null(strstr(json_string_value(json_array_get(read, 0)),
+					       "\357\277\275"));
+		json_decref(read);
+	}
+	json_release(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +270,8 @@ int main(void)
 		cmocka_unit_test(whole_numbers_are_strict),
 		cmocka_unit_test(names_match_and_suggest),
 		cmocka_unit_test(json_is_escaped_and_reads_back),
+		cmocka_unit_test(messages_are_printable),
+		cmocka_unit_test(json_holds_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
