@@ -28,7 +28,7 @@ def check(kolm, folder):
         dumps.append(os.path.join(folder, f"dump{len(dumps)}"))
         subprocess.run([kolm, "train", "--dim", "64", "--depth", "4", "--steps", "20", "--quiet",
                         "--optimizer", "momentum", "--run-dir", os.path.join(folder, "run"),
-                        "--dump-check", dumps[-1], *grid], check=True)
+                        "--overwrite", "--dump-check", dumps[-1], *grid], check=True)
     return subprocess.run([sys.executable, os.path.join(HERE, "check.py"), *dumps]).returncode == 0
 
 
@@ -36,8 +36,8 @@ def kolm_times(kolm, folder, dim, depth, steps, warmup, threads, ranks):
     run = os.path.join(folder, "run")
     subprocess.run([kolm, "train", "--dim", str(dim), "--depth", str(depth), "--batch", "64",
                     "--data", "noise", "--steps", str(steps), "--warmup", str(warmup),
-                    "--threads", str(threads), "--dp", str(ranks), "--quiet", "--run-dir", run],
-                   check=True)
+                    "--threads", str(threads), "--dp", str(ranks), "--quiet", "--run-dir", run,
+                    "--overwrite"], check=True)
     with open(os.path.join(run, "metrics.jsonl")) as f:
         rows = [json.loads(line) for line in f]
     return [r["step_ms"] for r in rows if not r["warmup"]]

@@ -1,15 +1,47 @@
 /* file.c - see file.h */
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { RANDOM_DIGITS = 16 };
+
+static const char MARK[] = ".tmp.";
+
+/* A name that nobody can foresee, and a file that nobody has made before. */
+static int open_temporary(struct file *f)
+{
+	uint64_t number;
+	int fd;
+
+	do {
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -1;
+		snprintf(f->temporary, sizeof(f->temporary), "%s%s%0*" PRIx64, f->path, MARK,
+			 RANDOM_DIGITS, number);
+		fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			  0666);
+	} while (fd < 0 && errno == EEXIST);
+	return fd;
+}
+
+bool file_is_temporary(const char *name)
+{
+	size_t n = strlen(name), tail = strlen(MARK) + RANDOM_DIGITS;
+
+	return n > tail && !strncmp(name + n - tail, MARK, strlen(MARK)) &&
+	       strspn(name + n - RANDOM_DIGITS, "0123456789abcdef") == RANDOM_DIGITS;
+}
 
 enum status file_create(struct file *f, const char *path, struct error *err)
 {
@@ -17,8 +49,7 @@ enum status file_create(struct file *f, const char *path, struct error *err)
 	if (strlen(path) >= sizeof(f->path))
 		return FAIL(err, ERR_USAGE, "path of %zu characters is too long", strlen(path));
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	snprintf(f->temporary, sizeof(f->temporary), "%s.tmp.%d", path, (int)getpid());
-	f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	f->fd = open_temporary(f);
 	if (f->fd < 0) {
 		FAIL(err, ERR_FAILED, "can't write %s: %s", path, strerror(errno));
 		return HINT(err, "check that the folder exists and is writable");
@@ -67,6 +98,24 @@ enum status file_path(char path[PATH_MAX], const char *folder, const char *name,
 		return OK;
 	FAIL(err, ERR_USAGE, "the path %.60s.../%s is too long", folder, name);
 	return HINT(err, "choose a shorter name for the folder");
+}
+
+enum status file_check_below(const char *path, const char *folder, struct error *err)
+{
+	char part[PATH_MAX];
+	size_t n = strlen(folder) + 1;
+	struct stat found;
+
+	assert(!strncmp(path, folder, n - 1));
+	do {
+		n += strcspn(path + n, "/");
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		if (!lstat(part, &found) && S_ISLNK(found.st_mode)) {
+			FAIL(err, ERR_USAGE, "%.400s is a symbolic link", part);
+			return HINT(err, "nothing is written through it; remove it");
+		}
+	} while (path[n++]);
+	return OK;
 }
 
 static _Atomic bool hurried;
@@ -229,49 +278,44 @@ static enum status check_folder(const char *path, struct error *err)
 	return OK;
 }
 
-enum status file_make_folder(const char *path, struct error *err)
+void file_remove_folders(const char *path, int made)
+{
+	char copy[PATH_MAX];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	while (made > 0) {
+		char *slash = strrchr(copy, '/');
+
+		if (!rmdir(copy))
+			made--; /* otherwise it was never made: those are further up */
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+}
+
+enum status file_make_folders(const char *path, int *made, struct error *err)
 {
 	enum status st;
 	char copy[PATH_MAX];
-	int made = 0;
 
+	*made = 0;
 	if (!*path || strlen(path) >= sizeof(copy) - 64) {
 		FAIL(err, ERR_USAGE, "'%.60s' can't be the name of a folder", path);
 		return HINT(err, *path ? "choose a shorter one" : "give it a name");
 	}
 	snprintf(copy, sizeof(copy), "%s", path);
-	TRY(make_each(copy, &made, err));
+	TRY(make_each(copy, made, err));
 	TRY(check_folder(path, err));
 out:
-	/* Leave nothing behind: the new ones are the last of the path, and empty. */
-	for (char *slash; st != OK && made > 0; made--) {
-		if (rmdir(copy))
-			made++; /* this one was never made: it is further up */
-		slash = strrchr(copy, '/');
-		if (!slash)
-			break;
-		*slash = '\0';
-	}
+	if (st != OK) /* leave nothing behind */
+		file_remove_folders(path, *made);
 	return st;
 }
 
-enum status file_make_temporary(char path[PATH_MAX], const char *name, struct error *err)
+enum status file_make_folder(const char *path, struct error *err)
 {
-	const char *tmp = getenv("TMPDIR");
-	char unique[64];
-	enum status st;
+	int made;
 
-	if (!tmp || !*tmp)
-		tmp = "/tmp";
-	snprintf(unique, sizeof(unique), "%s-XXXXXX", name);
-	TRY(file_path(path, tmp, unique, err));
-	if (!mkdtemp(path)) {
-		FAIL(err, ERR_FAILED, "can't make a folder in %.200s: %s", tmp,
-		     strerror(errno));
-		st = HINT(err, "set TMPDIR to a folder that you may write to");
-	}
-out:
-	if (st != OK)
-		path[0] = '\0';
-	return st;
+	return file_make_folders(path, &made, err);
 }

@@ -3,7 +3,6 @@
  * prediction and confirmed by running it.
  */
 #include "cmd/cmd.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -124,23 +123,22 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 			    enum status *went, struct error *err)
 {
 	struct training *t = training_new(m->argc, m->argv, err);
-	char folder[PATH_MAX] = "";
+	struct folder folder = {0};
 	enum status st;
 
 	if (!t)
 		return ERR_MEMORY;
-	TRY(file_make_temporary(folder, "kolm-max-batch", err));
+	TRY(folder_make_temporary(&folder, "max-batch", err));
 	TRY(open_run(m, precision, samples, t, err));
 	t->config.trace = 0;
 	t->discarded = true;
-	snprintf(t->config.run_dir, sizeof(t->config.run_dir), "%s", folder);
+	snprintf(t->config.run_dir, sizeof(t->config.run_dir), "%s", folder.path);
 	*went = training_run(t, err);
 	if (*went != OK && *went != ERR_MEMORY)
 		st = *went;
 out:
 	training_free(t);
-	if (*folder)
-		run_remove(folder);
+	folder_remove_temporary(&folder);
 	return st;
 }
 

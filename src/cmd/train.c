@@ -78,8 +78,10 @@ enum status training_run(struct training *t, struct error *err)
 	TRY(training_plan(t, err));
 	TRY(training_choose_screen(t, err));
 	/* A rank of a job may fail alone, and is then named. */
-	if (!launcher_detect(&by))
+	if (!launcher_detect(&by)) {
 		TRY(training_prepare(t, err));
+		TRY(training_claim(t, err));
+	}
 	launch = (struct launch){.ranks = grid_size(&t->grid),
 				 .timeout_ms = c->timeout * 1e3,
 				 .graceful = true,
@@ -89,6 +91,7 @@ enum status training_run(struct training *t, struct error *err)
 				 .hurry = training_hurry};
 	TRY(launch_run(&launch, training_rank, t, err));
 out:
+	training_release(t);
 	return st;
 }
 

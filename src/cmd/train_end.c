@@ -68,8 +68,8 @@ static enum status stopped_by(int number, const struct training *t, struct error
 
 	FAIL(err, code, "stopped by %s after %d of %d steps", name, t->metrics.count,
 	     t->config.steps);
-	if (t->weights_folder || !*t->run.folder)
-		return code; /* kolm verify keeps nothing */
+	if (t->discarded || t->run.fd < 0)
+		return code; /* there will be nothing to see */
 	return HINT(err, "what was measured is in %s", t->run.folder);
 }
 
@@ -159,9 +159,9 @@ void training_close(struct training *t)
 {
 	pthread_mutex_lock(&t->kept.lock);
 	t->kept.written = true; /* or there is none: nobody writes it now */
-	training_withdraw(t);
 	dump_abort(&t->dump);
 	run_close(&t->run);
+	training_release(t);
 	metrics_release(&t->metrics);
 	free(t->kept.ranks);
 	free(t->kept.times);
@@ -181,7 +181,7 @@ enum status training_hurry(void *arg, int number, struct error *err)
 		st = write_summary(t, NULL, number, &breakdowns, &summary, err);
 	if (st == OK)
 		st = stopped_by(number, t, err);
-	training_withdraw(t);
 	dump_abort(&t->dump);
+	training_release(t);
 	return st;
 }

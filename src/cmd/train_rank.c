@@ -3,7 +3,6 @@
  * steps; rank 0 writes down what was measured. See training.h
  */
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/training.h"
@@ -142,9 +141,7 @@ static enum status open_run(struct training *t, struct error *err)
 	enum status st = OK;
 
 	if (is_first(t)) {
-		if (*c->dump_check) /* refuse a bad name before anything is written */
-			TRY(file_make_folder(c->dump_check, err));
-		TRY(run_create(&t->run, c->run_dir, err));
+		TRY(run_create(&t->run, err));
 		TRY(run_write_config(&t->run, &c->values, t->argc, t->argv, err));
 	}
 	if (*c->dump_check)
@@ -167,6 +164,8 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	if (!t->schedule.orders) {
 		TRY(training_prepare(t, err));
 		TRY(training_agree(t, err));
+		if (is_first(t))
+			TRY(training_claim(t, err));
 	}
 	TRY(training_open_engine(t, err));
 	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));

@@ -7,6 +7,7 @@
 #include "cmd/training.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* Steps that take longer than this may not end in time after a signal. */
 enum { KEEP_MS = 100 };
@@ -37,6 +38,34 @@ enum status training_prepare(struct training *t, struct error *err)
 	TRY(training_check_memory(t, err));
 out:
 	return st;
+}
+
+static bool is_same_folder(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+enum status training_claim(struct training *t, struct error *err)
+{
+	const struct config *c = &t->config;
+	enum status st;
+
+	TRY(run_claim(&t->run, c->run_dir, c->overwrite, err));
+	if (*c->dump_check && !is_same_folder(c->dump_check, t->run.folder))
+		TRY(folder_claim(&t->dump_claim, c->dump_check, err));
+out:
+	if (st != OK)
+		training_release(t);
+	return st;
+}
+
+void training_release(struct training *t)
+{
+	folder_release(&t->dump_claim);
+	run_release(&t->run);
 }
 
 static enum status source_of_world(void *arg, size_t bytes, void **out, struct error *err)

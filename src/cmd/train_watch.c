@@ -82,9 +82,3 @@ enum status training_announce(struct training *t, struct error *err)
 out:
 	return st;
 }
-
-void training_withdraw(struct training *t)
-{
-	if (t->rank->number == 0)
-		attach_withdraw(t->run.folder);
-}

@@ -49,8 +49,9 @@ struct training {
 	int done;			/* steps */
 	int stopped;			/* the signal that has ended the run, or 0 */
 	enum launch_screen screen;	/* while it runs */
-	/* of rank 0 */
+	/* of rank 0, and of the supervisor that has claimed their folders */
 	struct run run;
+	struct folder dump_claim;
 	struct trace trace;
 	struct dump dump;
 	struct kept kept;
@@ -70,6 +71,11 @@ enum status training_prepare(struct training *t, struct error *err);
 enum status training_check_machine(const struct training *t, struct error *err);
 enum status training_agree(struct training *t, struct error *err);
 enum status training_open_engine(struct training *t, struct error *err);
+
+/* The folders that are written to belong to the supervisor, or in a job to rank 0: from
+   before the engines are made until nobody is left who could write. */
+enum status training_claim(struct training *t, struct error *err);
+void training_release(struct training *t);
 
 /* train_rank.c: the life of a rank. */
 enum status training_rank(struct rank *rank, void *arg, struct error *err);
@@ -103,10 +109,9 @@ enum status training_check_memory(const struct training *t, struct error *err);
 enum status training_plan(struct training *t, struct error *err);
 
 /* train_watch.c: how a run is watched. Whether the supervisor draws a screen; let others
-   attach to the run, from when its folder is there until its end. */
+   attach to the run, until its folder is released. */
 enum status training_choose_screen(struct training *t, struct error *err);
 enum status training_announce(struct training *t, struct error *err);
-void training_withdraw(struct training *t);
 
 /* train_trace.c: memory for what each rank records; when the last step is over, all of it to
    rank 0; rank 0 writes it down. */

@@ -148,7 +148,7 @@ static enum status train(int argc, char *const *argv, bool alone, const char *fo
 	c->quiet = true;
 	c->trace = 0;
 	c->dump_check[0] = '\0';
-	snprintf(c->run_dir, sizeof(c->run_dir), "%s", folder);
+	snprintf(c->run_dir, sizeof(c->run_dir), "%.*s", PATH_MAX - 1, folder);
 	log_set_level(LOG_QUIET);
 	TRY(training_run(t, err));
 	if (!alone)
@@ -261,15 +261,15 @@ static enum status report(struct verify *v, const char *grid, int steps, struct 
 	return HINT(err, "or its tolerance is too small for these options");
 }
 
-static enum status compare(struct verify *v, const char *grid, char folders[2][PATH_MAX],
+static enum status compare(struct verify *v, const char *grid, const struct folder *folders,
 			   struct error *err)
 {
 	enum status st;
 	struct outcome one = {0}, many = {0};
 	double worst = 0;
 
-	TRY(read_outcome(&many, folders[0], err));
-	TRY(read_outcome(&one, folders[1], err));
+	TRY(read_outcome(&many, folders[0].path, err));
+	TRY(read_outcome(&one, folders[1].path, err));
 	TRY(check_finite(&one, err));
 	compare_losses(v, &one, &many, &worst);
 	compare_weights(v, &one, &many, &worst);
@@ -286,7 +286,8 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	struct verify v = {0};
 	struct option_values own;
 	struct launcher by;
-	char folders[2][PATH_MAX] = {"", ""}, grid[64];
+	struct folder folders[2] = {0};
+	char grid[64];
 	struct resolved resolved = {0};
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
 	int n = 0;
@@ -306,16 +307,15 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 		goto out;
 	}
 	for (int i = 0; i < 2; i++) {
-		TRY(file_make_temporary(folders[i], "kolm-verify", err));
-		TRY(train(n, rest, i == 1, folders[i], &resolved, err));
+		TRY(folder_make_temporary(&folders[i], "verify", err));
+		TRY(train(n, rest, i == 1, folders[i].path, &resolved, err));
 	}
 	snprintf(grid, sizeof(grid), "dp %d x pp %d x mp %d", resolved.grid.dp,
 		 resolved.grid.pp, resolved.grid.mp);
 	TRY(compare(&v, grid, folders, err));
 out:
 	for (int i = 0; i < 2; i++)
-		if (*folders[i])
-			run_remove(folders[i]);
+		folder_remove_temporary(&folders[i]);
 	free(rest);
 	return st;
 }

@@ -64,7 +64,7 @@ struct config {
 	int trace;	/* steps in timeline.json */
 	int log_format; /* enum config_log_format */
 	int progress;	/* enum config_progress */
-	bool quiet, verbose, breakdown;
+	bool overwrite, quiet, verbose, breakdown;
 
 	struct option_values values; /* who set what; feeds config.json */
 };

@@ -198,6 +198,22 @@ static enum status append(const struct option *o, const char *text, char *at, st
 	return OK;
 }
 
+enum status options_check(const struct option_table *table, const char *name, const char *text,
+			  struct error *err)
+{
+	const struct option *o = options_find(table, name);
+	char *spare;
+	enum status st;
+
+	if (!o)
+		return unknown(table, name, err);
+	spare = calloc(1, o->capacity + sizeof(double));
+	st = spare ? set_value(o, text, SOURCE_FILE, spare, err)
+		   : FAIL(err, ERR_MEMORY, "no memory for an option");
+	free(spare);
+	return st;
+}
+
 enum status options_set(struct option_values *v, const char *name, const char *text,
 			enum option_source source, struct error *err)
 {
@@ -207,15 +223,8 @@ enum status options_set(struct option_values *v, const char *name, const char *t
 	if (!o)
 		return unknown(v->table, name, err);
 	i = (size_t)(o - v->table->options);
-	if (source < v->source[i]) {
-		/* Hidden by a higher source, but still checked. */
-		char *spare = calloc(1, o->capacity + sizeof(double));
-		enum status st = spare ? set_value(o, text, source, spare, err)
-				       : FAIL(err, ERR_MEMORY, "no memory for an option");
-
-		free(spare);
-		return st;
-	}
+	if (source < v->source[i])
+		return options_check(v->table, name, text, err); /* hidden by a higher source */
 	if (o->repeat && source == v->source[i] && source != SOURCE_DEFAULT)
 		return append(o, text, field(v, o), err);
 	v->source[i] = (unsigned char)source;

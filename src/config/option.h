@@ -38,8 +38,9 @@ struct option {
 	double min, max;	    /* numbers; min == max: any */
 	const char *const *choices; /* NULL-terminated */
 	const char *group, *meta, *help;
-	bool repeat;  /* a string that may be given several times: joined by ';' */
-	bool unsaved; /* about this invocation, not about the run: not in config.json */
+	bool repeat;   /* a string that may be given several times: joined by ';' */
+	bool unsaved;  /* about this invocation, not about the run: not in config.json */
+	bool reserved; /* where files go, or more options: not for a study's file to say */
 };
 
 /* Who set an option; the higher one wins. */
@@ -80,6 +81,10 @@ enum status options_split(struct option_values *v, int argc, char *const *argv, 
 /* Set one option by name from text, unless a higher source has set it. */
 enum status options_set(struct option_values *v, const char *name, const char *text,
 			enum option_source source, struct error *err);
+
+/* Is there such an option, and would it take that value? */
+enum status options_check(const struct option_table *table, const char *name, const char *text,
+			  struct error *err);
 
 /* The option of that name, or NULL. */
 const struct option *options_find(const struct option_table *table, const char *name);

@@ -55,7 +55,7 @@ static void become(const char *const *argv, const struct child_signals *s, pid_t
 	for (int i = 0; argv[i] && i < ARGS_MAX - 2; i++)
 		words[i + 1] = argv[i];
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* who goes on finds its folder free */
 	if (getppid() != parent)
 		_exit(1);
 	dup2(input, STDIN_FILENO);

@@ -62,6 +62,7 @@ enum status case_args_init(struct case_args *a, const struct run_case *c, const 
 		TRY(add(a, "--quiet", err));
 		TRY(add(a, "--run-dir", err));
 		TRY(add(a, folder, err));
+		TRY(add(a, "--overwrite", err)); /* what was not finished there */
 	}
 out:
 	if (st != OK)

@@ -1,6 +1,7 @@
 /* perform.c - see perform.h */
 #include "study/perform.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "study/answer.h"
 #include "study/calibrate.h"
@@ -84,6 +85,7 @@ enum status study_perform(const struct study *s, const struct study_options *o,
 			  struct study_outcome *outcome, struct error *err)
 {
 	char folder[PATH_MAX];
+	struct folder claim = {0};
 	struct plan plan = {0};
 	struct evidence evidence = {0};
 	struct child_signals signals;
@@ -99,7 +101,8 @@ enum status study_perform(const struct study *s, const struct study_options *o,
 	child_signals_take(&signals);
 	TRY(plan_init(&plan, s, &o->plan, err));
 	TRY(file_path(folder, o->out, s->name, err));
-	TRY(file_make_folder(folder, err));
+	TRY(file_check_below(folder, o->out, err));
+	TRY(folder_claim(&claim, folder, err));
 	TRY(evidence_init(&evidence, &plan, err));
 	TRY(calibrate(&plan, o->out, o->plan.quick, &signals, err));
 	if (!signals.stopped) {
@@ -120,6 +123,7 @@ enum status study_perform(const struct study *s, const struct study_options *o,
 out:
 	evidence_release(&evidence);
 	plan_release(&plan);
+	folder_release(&claim);
 	child_signals_release(&signals);
 	return st;
 }

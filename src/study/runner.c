@@ -135,6 +135,7 @@ static enum status run_one(struct runner *r, int index, int rep, double *ms, str
 
 	text_init(&result.output);
 	TRY(runner_folder(r->folder, c, rep, folder, err));
+	TRY(file_check_below(folder, r->folder, err));
 	TRY(case_args_init(&args, c, folder, err));
 	TRY(child_run((const char *const *)args.argv, r->signals, &result, err));
 	*ms = result.ms;

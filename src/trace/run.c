@@ -1,55 +1,12 @@
 /* run.c - see run.h */
 #include "trace/run.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/util.h"
 #include "base/version.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-enum status run_create(struct run *r, const char *folder, struct error *err)
-{
-	enum status st;
-	char stamp[32], path[PATH_MAX];
-
-	r->fd = -1;
-	json_init(&r->line, false);
-	clock_stamp(stamp, sizeof(stamp));
-	if (*folder)
-		snprintf(r->folder, sizeof(r->folder), "%s", folder);
-	else
-		snprintf(r->folder, sizeof(r->folder), "runs/%s-%d", stamp, (int)getpid());
-	TRY(file_make_folder(r->folder, err));
-	/* What an earlier run has left must not be taken for this one's. */
-	TRY(file_path(path, r->folder, "summary.json", err));
-	unlink(path);
-	TRY(file_path(path, r->folder, "timeline.json", err));
-	unlink(path);
-	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
-	r->fd = open(r->metrics, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-	if (r->fd < 0) {
-		st = FAIL(err, ERR_USAGE, "can't write %s: %s", r->metrics, strerror(errno));
-		HINT(err, "choose another place with --run-dir");
-	}
-out:
-	if (st != OK)
-		run_close(r);
-	return st;
-}
-
-void run_close(struct run *r)
-{
-	if (r->fd >= 0) {
-		(void)!fsync(r->fd);
-		close(r->fd);
-	}
-	r->fd = -1;
-	json_release(&r->line);
-}
 
 enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
 			     char *const *argv, struct error *err)
@@ -130,19 +87,6 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 	if (st != OK && start >= 0)
 		(void)!ftruncate(r->fd, start);
 	return st;
-}
-
-void run_remove(const char *folder)
-{
-	static const char *const names[] = {"config.json",	"command.txt", "metrics.jsonl",
-					    "summary.json",	"job.json",    "timeline.json",
-					    "final.safetensors"};
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (file_path(path, folder, names[i], NULL) == OK)
-			unlink(path);
-	rmdir(folder);
 }
 
 double run_samples_per_s(const struct run_summary *s)

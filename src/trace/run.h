@@ -8,6 +8,7 @@
 #ifndef KOLM_TRACE_RUN_H
 #define KOLM_TRACE_RUN_H
 
+#include "base/folder.h"
 #include "base/json.h"
 #include "config/config.h"
 #include "device/device.h"
@@ -18,22 +19,30 @@
 #include "trace/metrics.h"
 
 struct run {
+	struct folder claim; /* of the process that outlives all that write */
 	char folder[PATH_MAX];
 	char metrics[PATH_MAX]; /* metrics.jsonl, and its descriptor */
 	int fd;
 	struct json line; /* the last one written there */
 };
 
-/* Create the folder (a name is made up if folder is "") and the first files. */
-enum status run_create(struct run *r, const char *folder, struct error *err);
+/*
+ * Before the ranks start: a folder for this run alone (a name is made up if folder is ""). It
+ * is refused if another run is using it, and if it holds another run's files unless these may
+ * be overwritten. Ranks that are forked afterwards write to it. When they have ended,
+ * run_release removes what they could not finish; only the process that has claimed it can.
+ */
+enum status run_claim(struct run *r, const char *folder, bool overwrite, struct error *err);
+void run_release(struct run *r);
+
+/* In rank 0: the files of an earlier run go, and the first of this one's are made. */
+enum status run_create(struct run *r, struct error *err);
 enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
 			     char *const *argv, struct error *err);
 /* Append a step; batch turns time into samples per second. */
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err);
 void run_close(struct run *r);
-/* A run that nobody wants to keep: its files and its folder. */
-void run_remove(const char *folder);
 
 /* What each rank knows of itself; whole numbers of floats: it travels so. */
 struct rank_summary {

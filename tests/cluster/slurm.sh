@@ -70,8 +70,8 @@ srun --mpi=list 2>&1 | grep -q pmix || skip "this Slurm has no pmix"
 on=(srun --mpi=pmix --partition=gpu -n 4 --overcommit --export=ALL)
 common=(--dim 200 --depth 5 --batch 64 --steps 10 --optimizer adamw --clip-grad 1 --threads 1 --quiet)
 for grid in ${GRIDS:---dp=4}; do
-	"$KOLM" train "${common[@]}" ${grid//+/ } --dump-check one --run-dir one-run || fail "$grid without Slurm"
-	timeout 100 "${on[@]}" "$KOLM" train "${common[@]}" ${grid//+/ } --dump-check two --run-dir two-run 2>err.txt || fail "$grid under srun: $(cat err.txt)"
+	"$KOLM" train "${common[@]}" ${grid//+/ } --dump-check one --run-dir one-run --overwrite || fail "$grid without Slurm"
+	timeout 100 "${on[@]}" "$KOLM" train "${common[@]}" ${grid//+/ } --dump-check two --run-dir two-run --overwrite 2>err.txt || fail "$grid under srun: $(cat err.txt)"
 	[ "$(losses one-run/metrics.jsonl)" = "$(losses two-run/metrics.jsonl)" ] || fail "$grid: losses differ"
 	cmp one/final.safetensors two/final.safetensors || fail "$grid: weights differ"
 	echo "$grid: 4 ranks under srun, bit for bit as without"

@@ -51,8 +51,8 @@ names=$(on_a "$MPIEXEC" "${options[@]}" -n 4 hostname 2>err.txt | sort | uniq -c
 
 common=(--dim 200 --depth 5 --batch 64 --steps 10 --optimizer adamw --clip-grad 1 --threads 1 --quiet)
 for grid in ${GRIDS:---dp=4}; do
-	"$KOLM" train "${common[@]}" ${grid//+/ } --dump-check one --run-dir one-run || fail "$grid on one machine"
-	on_a "$MPIEXEC" "${options[@]}" -n 4 "$KOLM" train "${common[@]}" ${grid//+/ } --transport mpi --dump-check two --run-dir two-run ||
+	"$KOLM" train "${common[@]}" ${grid//+/ } --dump-check one --run-dir one-run --overwrite || fail "$grid on one machine"
+	on_a "$MPIEXEC" "${options[@]}" -n 4 "$KOLM" train "${common[@]}" ${grid//+/ } --transport mpi --dump-check two --run-dir two-run --overwrite ||
 		fail "$grid on two machines"
 	grep -q '"ranks_per_machine": 2' two-run/summary.json || fail "kolm saw another number of ranks per machine"
 	[ "$(losses one-run/metrics.jsonl)" = "$(losses two-run/metrics.jsonl)" ] || fail "$grid: losses differ"

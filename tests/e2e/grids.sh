@@ -16,7 +16,7 @@ done
 
 # Stages of unequal size have unequal numbers of buckets; the prediction tries each of them.
 for uneven in "--dp 2 --pp 2 --depth 3" "--dp 2 --pp 5 --depth 8" "--dp 2 --pp 2 --depth 3 --zero 1" "--dp 2 --pp 2 --depth 3 --device virtual:gflops=1"; do
-	"$KOLM" train --dim 32 --bucket-mb 0.001 --steps 2 --warmup 1 --quiet --timeout 20 $uneven --run-dir uneven || fail "train $uneven"
+	"$KOLM" train --dim 32 --bucket-mb 0.001 --steps 2 --warmup 1 --quiet --timeout 20 $uneven --run-dir uneven --overwrite || fail "train $uneven"
 done
 
 # Sharded optimizer state: memory falls.
@@ -52,7 +52,7 @@ TMPDIR=$dir/own "$KOLM" verify --dim 24 --mp 2 --weight-tolerance 0 --loss-toler
 # Held-out samples are evaluated over the whole grid.
 "$MAKE_DIGITS" digits 2>/dev/null
 for grid in "" "--dp 2 --pp 2 --mp 2 --micro-batches 2"; do
-	"$KOLM" train --data csv:digits/digits.csv --dim 32 --depth 4 --batch 64 --optimizer adamw --steps 60 --quiet --threads 1 $grid --run-dir held || fail "digits $grid"
+	"$KOLM" train --data csv:digits/digits.csv --dim 32 --depth 4 --batch 64 --optimizer adamw --steps 60 --quiet --threads 1 $grid --run-dir held --overwrite || fail "digits $grid"
 	grep -o '"accuracy": [0-9.]*' held/summary.json >>accuracy.txt
 done
 [ "$(sort -u accuracy.txt | wc -l)" = 1 ] && [ "$(wc -l <accuracy.txt)" = 2 ] || fail "accuracies differ: $(cat accuracy.txt)"
@@ -60,7 +60,7 @@ done
 # A run's config.json under changed options: what the command line says counts.
 "$KOLM" train --dim 16 --steps 3 --pp 2 --layers-per-stage 7,1 --quiet --run-dir first || fail "first"
 for change in "--dp 2" "--pp 1" "--pp 4" "--schedule interleaved --micro-batches 4" "--dp 2 --pp 1 --zero 1"; do
-	"$KOLM" train --config first/config.json $change --quiet --run-dir changed || fail "config.json with $change"
+	"$KOLM" train --config first/config.json $change --quiet --run-dir changed --overwrite || fail "config.json with $change"
 done
 "$KOLM" train --config changed/config.json --quiet --run-dir again || fail "config.json as it is"
 cmp -s changed/config.json again/config.json || fail "config.json changes when it is read back"

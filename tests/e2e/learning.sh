@@ -5,7 +5,7 @@
 "${MAKE_DIGITS:?}" digits || fail "make_digits"
 for data in csv:digits/digits.csv idx:digits/digits-images.idx,digits/digits-labels.idx; do
 	"$KOLM" train --data "$data" --dim 128 --depth 3 --optimizer adamw --steps 400 \
-		--run-dir run >/dev/null 2>&1 || fail "training on $data"
+		--run-dir run --overwrite >/dev/null 2>&1 || fail "training on $data"
 	accuracy=$(grep -o '"accuracy": [0-9.]*' run/summary.json | cut -d' ' -f2)
 	awk -v a="$accuracy" 'BEGIN {exit !(a > 0.95)}' || fail "$data: accuracy $accuracy"
 	echo "$data: accuracy $accuracy"

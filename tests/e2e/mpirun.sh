@@ -18,18 +18,18 @@ grep -q "needs 3 ranks, but there are 4; grids that fit: --dp 4, --dp 2 --mp 2" 
 same_run() {
 	local hosts=$1
 	shift
-	KOLM_MPI_HOSTS=$hosts "$MPIEXEC" -n 4 "$KOLM" train "$@" --dump-check mpi --run-dir mpi-run || fail "mpi on $hosts hosts: $*"
+	KOLM_MPI_HOSTS=$hosts "$MPIEXEC" -n 4 "$KOLM" train "$@" --dump-check mpi --run-dir mpi-run --overwrite || fail "mpi on $hosts hosts: $*"
 	[ "$(losses shm-run/metrics.jsonl)" = "$(losses mpi-run/metrics.jsonl)" ] || fail "losses differ on $hosts hosts: $*"
 	cmp shm/final.safetensors mpi/final.safetensors || fail "weights differ on $hosts hosts: $*"
 }
 common=(--dim 100 --depth 3 --batch 48 --steps 8 --optimizer adamw --threads 1 --quiet)
-"$KOLM" train "${common[@]}" --dp 4 --dump-check shm --run-dir shm-run || fail "shm"
+"$KOLM" train "${common[@]}" --dp 4 --dump-check shm --run-dir shm-run --overwrite || fail "shm"
 for hosts in 1 2 3 2,cyclic; do
 	same_run $hosts "${common[@]}" --dp 4
 done
 # In 16 bit too: sums of replicas and of slices, messages, sharded optimizer state.
 for case in "fp16 --dp 4" "bf16 --dp 4 --zero 1" "fp16 --dp 2 --pp 2 --micro-batches 3" "bf16 --pp 2 --mp 2 --micro-batches 4"; do
-	"$KOLM" train "${common[@]}" --precision $case --dump-check shm --run-dir shm-run || fail "shm: $case"
+	"$KOLM" train "${common[@]}" --precision $case --dump-check shm --run-dir shm-run --overwrite || fail "shm: $case"
 	same_run 1 "${common[@]}" --precision $case
 	same_run 2,cyclic "${common[@]}" --precision $case
 done

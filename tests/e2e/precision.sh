@@ -15,9 +15,9 @@ late_loss() { grep -o '"loss": [0-9.e+-]*' "$1/metrics.jsonl" | tail -n 50 | awk
 grid="--dp 2 --pp 2 --mp 2 --micro-batches 4"
 for data in synthetic csv:digits/digits.csv; do
 	common=(--data $data --dim 64 --depth 4 --steps 300 --optimizer adamw --threads 1 --quiet)
-	"$KOLM" train "${common[@]}" --run-dir fp32 || fail "fp32"
+	"$KOLM" train "${common[@]}" --run-dir fp32 --overwrite || fail "fp32"
 	for case in "fp16" "bf16" "fp16 $grid" "bf16 $grid" "bf16 --dp 2 --pp 2 --zero 1" "fp16 --dp 2 --grad-sync master"; do
-		"$KOLM" train "${common[@]}" --precision $case --run-dir half || fail "$case"
+		"$KOLM" train "${common[@]}" --precision $case --run-dir half --overwrite || fail "$case"
 		near "$(late_loss half)" "$(late_loss fp32)" 0.02 ||
 			fail "$data in $case ends at $(late_loss half), fp32 at $(late_loss fp32)"
 		[ $data != synthetic ] || near "$(value final_loss half/summary.json)" "$(value final_loss fp32/summary.json)" 0.02 ||

@@ -93,7 +93,7 @@ lines_only() {
 	[ "$(grep -cE '^step +[0-9]+  loss [^ ]+ +grad_norm [^ ]+ +[0-9.]+ ms +[0-9.]+ samples/s +[0-9.]+ GFLOP/s(  \(warm-up\))?.?$' "$1")" = 8 ] ||
 		fail "$1: not the lines of 8 steps: $(cat "$1")"
 }
-small="train --dim 16 --steps 8 --run-dir plain"
+small="train --dim 16 --steps 8 --run-dir plain --overwrite"
 "$KOLM" $small >no.log 2>&1 </dev/null || fail "no terminal"
 lines_only no.log
 on_terminal dumb.log 80 "TERM=dumb $KOLM $small" </dev/null

@@ -9,7 +9,7 @@ for dp in 2 3 4; do
 	paste <(losses one/metrics.jsonl | cut -d' ' -f2) <(losses "dp$dp/metrics.jsonl" | cut -d' ' -f2) |
 		awk '{ d = ($1 - $2) / $1; if (d < -1e-5 || d > 1e-5) exit 1 } END { if (NR != 10) exit 1 }' ||
 		fail "dp $dp: losses differ from one rank's"
-	"$KOLM" train "${common[@]}" --dp $dp --run-dir again || fail "dp $dp again"
+	"$KOLM" train "${common[@]}" --dp $dp --run-dir again --overwrite || fail "dp $dp again"
 	[ "$(losses "dp$dp/metrics.jsonl")" = "$(losses again/metrics.jsonl)" ] || fail "dp $dp: not the same run twice"
 	grep -q "\"ranks\": $dp" "dp$dp/summary.json" || fail "ranks in the summary"
 done

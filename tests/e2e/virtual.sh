@@ -7,7 +7,7 @@ value() { grep -o "\"$1\": [0-9.e+-]*" "$2" | head -n 1 | cut -d' ' -f2; }
 holds() { awk "BEGIN { exit !($1) }"; }
 # The first breakdown of a summary, or that of the rank'th rank: "compute comm bubble imbalance other".
 parts() { grep -A 5 '"breakdown_ms"' "$1" | grep -oE ': [0-9.e+-]+' | cut -d' ' -f2 | tail -n +$((1 + 5 * (${2:--1} + 1))) | head -n 5 | tr '\n' ' '; }
-train() { "$KOLM" train --quiet --steps 2 --warmup 0 --dim 256 --run-dir "$@" || fail "$*"; }
+train() { "$KOLM" train --overwrite --quiet --steps 2 --warmup 0 --dim 256 --run-dir "$@" || fail "$*"; }
 
 device=virtual:gflops=64,link=2GB/s,latency=20us
 for p in 4 8; do

@@ -123,18 +123,24 @@ static void a_step_allocates_nothing(void **state)
 	fclose(f);
 	snprintf(spec, sizeof(spec), "csv:%s", csv);
 	{
-		const char *plain[] = {"--steps", "20", "--dim",     "96",
-				       "--depth", "3",	"--run-dir", folder};
-		const char *rich[] = {"--steps",	 "20",	  "--dim",	  "96",
-				      "--depth",	 "3",	  "--run-dir",	  folder,
-				      "--optimizer",	 "adamw", "--clip-grad",  "1",
-				      "--micro-batches", "4",	  "--activation", "gelu",
-				      "--log-format",	 "jsonl"};
-		const char *table[] = {"--steps", "20",	       "--dim", "96",	  "--depth",
-				       "3",	  "--run-dir", folder,	"--data", spec};
-
-		const char *replicas[] = {"--steps", "20",   "--dim", "96",	   "--depth",
-					  "3",	     "--dp", "2",     "--run-dir", folder};
+		const char *plain[] = {"--steps", "20",	       "--dim", "96",	      "--depth",
+				       "3",	  "--run-dir", folder,	"--overwrite"};
+		const char *rich[] = {"--steps",     "20",
+				      "--dim",	     "96",
+				      "--depth",     "3",
+				      "--run-dir",   folder,
+				      "--overwrite", "--optimizer",
+				      "adamw",	     "--clip-grad",
+				      "1",	     "--micro-batches",
+				      "4",	     "--activation",
+				      "gelu",	     "--log-format",
+				      "jsonl"};
+		const char *table[] = {"--steps",     "20",	"--dim",     "96",
+				       "--depth",     "3",	"--run-dir", folder,
+				       "--overwrite", "--data", spec};
+		const char *replicas[] = {"--steps",   "20",   "--dim",	     "96",
+					  "--depth",   "3",    "--dp",	     "2",
+					  "--run-dir", folder, "--overwrite"};
 
 		check_run("plain", plain, ARRAY_SIZE(plain));
 		check_run("adamw, clipping, accumulation", rich, ARRAY_SIZE(rich));

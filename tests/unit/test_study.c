@@ -311,7 +311,8 @@ static void axes_make_cases(void **state)
 	assert_int_equal(case_args_init(&args, &p.cases[3], "f/o", &err), OK);
 	case_args_format(&args, false, &line);
 	assert_string_equal(line.data,
-			    "kolm train --dim 8 --precision fp16 --dp 4 --quiet --run-dir f/o");
+			    "kolm train --dim 8 --precision fp16 --dp 4 --quiet --run-dir f/o "
+			    "--overwrite");
 	case_args_release(&args);
 	text_release(&line);
 	plan_release(&p);

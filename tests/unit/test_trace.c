@@ -79,7 +79,7 @@ static enum status train(const char *text, const char *run)
 	char copy[2048], *argv[64];
 	int argc = 0;
 
-	snprintf(copy, sizeof(copy), "%s --quiet --run-dir %s", text, run);
+	snprintf(copy, sizeof(copy), "%s --quiet --overwrite --run-dir %s", text, run);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
 	return cmd_train(argc, argv, &err);

@@ -1,0 +1,141 @@
+/* run_folder.c - whose the folder of a run is, and its first files; see run.h */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/util.h"
+#include "launch/attach.h"
+#include "trace/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
+				    "summary.json", "timeline.json"};
+
+/* Runs that were killed: what is of no use to anybody goes. */
+static void tidy(const char *runs)
+{
+	DIR *dir = opendir(runs);
+	struct dirent *entry;
+	char path[PATH_MAX];
+	struct folder dead;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && entry->d_type != DT_LNK &&
+		    file_path(path, runs, entry->d_name, NULL) == OK &&
+		    folder_inherit(&dead, path)) {
+			attach_withdraw(path);
+			folder_release(&dead);
+		}
+	if (dir)
+		closedir(dir);
+}
+
+/* A name that is new, also among runs of this second in other containers and machines. */
+static enum status claim_new(struct run *r, struct error *err)
+{
+	char stamp[32], path[128];
+	enum status st;
+	int made;
+
+	tidy("runs");
+	clock_stamp(stamp, sizeof(stamp));
+	for (int n = 1;; n++) {
+		snprintf(path, sizeof(path), n > 1 ? "runs/%s-%d-%d" : "runs/%s-%d", stamp,
+			 (int)getpid(), n);
+		TRY(file_make_folders("runs", &made, err));
+		if (!mkdir(path, 0777))
+			break;
+		if (errno != EEXIST) {
+			st = FAIL(err, ERR_USAGE, "can't create the folder %s: %s", path,
+				  strerror(errno));
+			goto out;
+		}
+	}
+	made++;
+	st = folder_claim(&r->claim, path, err);
+	if (st == OK)
+		r->claim.made = made;
+	else
+		file_remove_folders(path, made);
+out:
+	return st;
+}
+
+static enum status check_unused(const char *folder, struct error *err)
+{
+	char path[PATH_MAX];
+	enum status st = OK;
+	struct stat found;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		TRY(file_path(path, folder, names[i], err));
+		if (lstat(path, &found))
+			continue;
+		FAIL(err, ERR_USAGE, "%.300s holds the %s of another run", folder, names[i]);
+		return HINT(err, "add --overwrite to replace that run, or choose another "
+				 "--run-dir");
+	}
+out:
+	return st;
+}
+
+enum status run_claim(struct run *r, const char *folder, bool overwrite, struct error *err)
+{
+	enum status st;
+
+	TRY(*folder ? folder_claim(&r->claim, folder, err) : claim_new(r, err));
+	snprintf(r->folder, sizeof(r->folder), "%s", r->claim.path);
+	if (r->claim.fd >= 0)
+		attach_withdraw(r->folder); /* of a run that was killed */
+	if (!overwrite)
+		TRY(check_unused(r->folder, err));
+out:
+	if (st != OK)
+		run_release(r);
+	return st;
+}
+
+void run_release(struct run *r)
+{
+	if (*r->claim.path && r->claim.owner == getpid())
+		attach_withdraw(r->folder); /* rank 0 may not have come to it */
+	folder_release(&r->claim);
+}
+
+enum status run_create(struct run *r, struct error *err)
+{
+	enum status st;
+	char path[PATH_MAX];
+
+	json_init(&r->line, false);
+	/* What an earlier run has left must not be taken for this one's. */
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		TRY(file_path(path, r->folder, names[i], err));
+		unlink(path);
+	}
+	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
+	r->fd = open(r->metrics,
+		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0666);
+	if (r->fd < 0) {
+		st = FAIL(err, ERR_USAGE, "can't write %s: %s", r->metrics, strerror(errno));
+		HINT(err, "choose another place with --run-dir");
+	}
+out:
+	if (st != OK)
+		run_close(r);
+	return st;
+}
+
+void run_close(struct run *r)
+{
+	if (r->fd >= 0) {
+		(void)!fsync(r->fd);
+		close(r->fd);
+	}
+	r->fd = -1;
+	json_release(&r->line);
+}
