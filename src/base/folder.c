@@ -119,8 +119,8 @@ static enum attempt try_lock(struct folder *f, const char *file, int create, str
 	if (result == BUSY)
 		read_owner(f->fd, o);
 	if (result == IMPOSSIBLE) {
-		log_warn("can't lock %s: %s; nothing keeps a second run out of this folder", file,
-			 strerror(errno));
+		log_warn("can't lock %s: %s; nothing keeps a second run out of this folder",
+			 file, strerror(errno));
 		unlink(file);
 	}
 	close(f->fd);

@@ -24,4 +24,7 @@ extern const struct option_table top_table, trace_table, bench_table, studies_ta
 	report_table;
 extern const struct option_table doctor_table, devices_table;
 
+/* What the cases of a study may start; see study/study.h. */
+const struct study_command *study_commands(void);
+
 #endif

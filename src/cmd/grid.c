@@ -30,7 +30,7 @@ static const struct option options[] = {
 	{"json", .group = "Output", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of text"},
 	{"svg", .group = "Output", .type = OPTION_STRING, AT(svg), .capacity = PATH_MAX,
-	 .initial = "", .meta = "FILE", .help = "draw it into this file"},
+	 .reserved = true, .initial = "", .meta = "FILE", .help = "draw it into this file"},
 };
 /* clang-format on */
 

@@ -19,7 +19,8 @@ struct options {
 
 static const struct option options[] = {
 	{"out", .group = "Output", .type = OPTION_STRING, AT(out), .capacity = PATH_MAX - 64,
-	 .initial = ".", .meta = "FOLDER", .help = "where report.pdf and report.html go"},
+	 .reserved = true, .initial = ".", .meta = "FOLDER",
+	 .help = "where report.pdf and report.html go"},
 	{"title", .group = "Output", .type = OPTION_STRING, AT(title), .capacity = 256,
 	 .initial = "", .meta = "TEXT", .help = "the title of the report"},
 };

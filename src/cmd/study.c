@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "config/config.h"
 #include "launch/launch.h"
 #include "study/perform.h"
 
@@ -27,7 +28,8 @@ static const struct option options[] = {
 	{"quick", .group = "Options", .type = OPTION_FLAG, AT(quick), .initial = "false",
 	 .help = "the short version: fewer and smaller runs"},
 	{"out", .group = "Options", .type = OPTION_STRING, AT(out), .capacity = PATH_MAX,
-	 .initial = "studies-out", .meta = "DIR", .help = "results go to a folder of the study's name in here"},
+	 .reserved = true, .initial = "studies-out", .meta = "DIR",
+	 .help = "results go to a folder of the study's name in here"},
 	{"reps", .group = "Options", .type = OPTION_INT, AT(reps), .initial = "auto", .zero = "auto",
 	 .meta = "N", .min = 1, .max = STUDY_REPS_MAX, .help = "repetitions of every case; auto: as the study says"},
 	{"steps", .group = "Options", .type = OPTION_INT, AT(steps), .initial = "auto", .zero = "auto",
@@ -65,6 +67,18 @@ const struct option_table studies_table = {
 	.positional = 2,
 };
 
+const struct study_command *study_commands(void)
+{
+	static const struct study_command commands[] = {
+		{"train", {&config_table}},
+		{"max-batch", {&max_batch_table, &config_table}},
+		{"schedule", {&schedule_table}},
+		{NULL},
+	};
+
+	return commands;
+}
+
 static enum status unknown_study(const char *name, struct error *err)
 {
 	const char *names[64], *nearest;
@@ -87,7 +101,8 @@ static enum status list(struct error *err)
 		const struct builtin *b = &study_builtins[i];
 		struct study s;
 
-		TRY(study_load(&s, (const char *)b->bytes, b->size, b->name, err));
+		TRY(study_load(&s, study_commands(), (const char *)b->bytes, b->size, b->name,
+			       err));
 		printf("%-16s %s\n", s.name, s.title);
 		study_unload(&s);
 	}
@@ -115,7 +130,7 @@ static enum status perform(const char *bytes, size_t size, const char *where,
 	enum status st;
 
 	*nothing = false;
-	TRY(study_load(&s, bytes, size, where, err));
+	TRY(study_load(&s, study_commands(), bytes, size, where, err));
 	st = study_perform(&s, o, &outcome, err);
 	*nothing = outcome.failed && outcome.failed == outcome.cases;
 	if (*nothing)

@@ -2,7 +2,6 @@
    something; see study.h */
 #include "study/study.h"
 #include "base/util.h"
-#include "config/config.h"
 #include "study/answer.h"
 #include "study/column.h"
 #include "study/members.h"
@@ -26,18 +25,39 @@ static enum status check_name(const char *name, const char *where, struct error 
 	return HINT(err, "up to %d letters, digits, '-' and '_'", STUDY_NAME_MAX / 2 - 1);
 }
 
-/* Options of the command that a case starts. */
-static enum status check_options(const json_t *options, const char *command, const char *where,
-				 struct error *err)
+/* An option of the command that a case starts. What it writes is not for a file that may have
+   come from anywhere to say. */
+static enum status check_option(const struct study_command *c, const char *name,
+				const char *text, const char *where, struct error *err)
 {
-	static struct config scratch;
+	const struct option_table *table = c->tables[0];
+	const struct option *o = options_find(table, name);
+	struct error inner = {.code = OK};
+
+	if (!o && c->tables[1]) {
+		table = c->tables[1];
+		o = options_find(table, name);
+	}
+	if (o && o->reserved) {
+		FAIL(err, ERR_USAGE, "%s: a study can't set --%s", where, o->name);
+		return HINT(err,
+			    "it writes to its own folder, and its options are in its file");
+	}
+	if (options_check(table, name, text, &inner) == OK)
+		return OK;
+	FAIL(err, ERR_USAGE, "%s: %.300s", where, inner.msg);
+	return HINT(err, "%s", inner.hint);
+}
+
+static enum status check_options(const json_t *options, const struct study_command *command,
+				 const char *where, struct error *err)
+{
+	enum status st = OK;
 	const char *name;
 	json_t *value;
 
-	options_init(&scratch.values, &config_table, &scratch);
 	json_object_foreach((json_t *)options, name, value)
 	{
-		struct error inner = {.code = OK};
 		char text[1024];
 
 		if (json_is_null(value))
@@ -47,52 +67,30 @@ static enum status check_options(const json_t *options, const char *command, con
 			     name);
 			return HINT(err, "use a number, a string, true or false");
 		}
-		if (name_equal(name, "run-dir") || name_equal(name, "config"))
-			return FAIL(err, ERR_USAGE, "%s: a study sets --%s itself", where,
-				    name);
-		/* Only train's table is known here; the others speak when they are run. */
-		if (strcmp(command, "train"))
-			continue;
-		if (options_set(&scratch.values, name, text, SOURCE_FILE, &inner) != OK) {
-			FAIL(err, ERR_USAGE, "%s: %.300s", where, inner.msg);
-			return HINT(err, "%s", inner.hint);
-		}
+		TRY(check_option(command, name, text, where, err));
 	}
-	return OK;
-}
-
-/* A plain value of an axis is one of its option. */
-static enum status check_plain(const json_t *value, const char *option, const char *command,
-			       const char *where, struct error *err)
-{
-	char text[STUDY_NAME_MAX];
-	json_t *one;
-	enum status st;
-
-	if (!option) {
-		FAIL(err, ERR_USAGE, "%s: values without an option", where);
-		return HINT(err, "give the axis an 'option', or each value a 'set'");
-	}
-	if (!value_text(value, text, sizeof(text)))
-		return FAIL(err, ERR_USAGE, "%s: a value can't be read", where);
-	one = json_pack("{s:O}", option, value);
-	if (!one)
-		return FAIL(err, ERR_MEMORY, "no memory for the values of an axis");
-	st = check_options(one, command, where, err);
-	json_decref(one);
+out:
 	return st;
 }
 
-static enum status check_value(const json_t *value, const char *option, const char *command,
-			       const char *where, struct error *err)
+static enum status check_value(const json_t *value, const char *option,
+			       const struct study_command *command, const char *where,
+			       struct error *err)
 {
 	static const struct member members[] = {
 		{"name", STRING | NEEDED}, {"value", NUMBER}, {"set", OBJECT}};
 	char text[STUDY_NAME_MAX];
 	enum status st;
 
-	if (!json_is_object(value))
-		return check_plain(value, option, command, where, err);
+	if (!json_is_object(value)) {
+		if (!option) {
+			FAIL(err, ERR_USAGE, "%s: values without an option", where);
+			return HINT(err, "give the axis an 'option', or each value a 'set'");
+		}
+		if (!value_text(value, text, sizeof(text)))
+			return FAIL(err, ERR_USAGE, "%s: a value can't be read", where);
+		return check_option(command, option, text, where, err);
+	}
 	TRY(CHECK(value, where, members));
 	if (!value_text(json_object_get(value, "name"), text, sizeof(text)) || !*text)
 		return FAIL(err, ERR_USAGE, "%s: the name of a value can't be read", where);
@@ -102,8 +100,8 @@ out:
 	return st;
 }
 
-static enum status check_axis(const json_t *axis, const char *command, const char *where,
-			      struct error *err)
+static enum status check_axis(const json_t *axis, const struct study_command *command,
+			      const char *where, struct error *err)
 {
 	static const struct member members[] = {{"name", STRING | NEEDED},  {"label", STRING},
 						{"unit", STRING},	    {"option", STRING},
@@ -121,9 +119,6 @@ static enum status check_axis(const json_t *axis, const char *command, const cha
 			return FAIL(err, ERR_USAGE, "%s: every study has a '%s' already", where,
 				    name);
 	option = json_string_value(json_object_get(axis, "option"));
-	if (option && !strcmp(command, "train") && !options_find(&config_table, option))
-		return FAIL(err, ERR_USAGE, "%s: kolm train has no option --%.40s", where,
-			    option);
 	for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
 		const json_t *list = json_object_get(axis, lists[k]);
 
@@ -136,23 +131,23 @@ out:
 	return st;
 }
 
-static enum status check_group(const json_t *group, const char *where, struct error *err)
+static enum status check_group(const struct study_command *c, const json_t *group,
+			       const char *where, struct error *err)
 {
-	static const char *const commands[] = {"train", "max-batch", "schedule"};
 	static const char *const devices[] = {"auto", "real", "virtual", "both"};
 	const json_t *axes = json_object_get(group, "axes");
 	const char *command = json_string_value(json_object_get(group, "command"));
 	const char *device = json_string_value(json_object_get(group, "devices"));
 	const json_t *quick = json_object_get(group, "quick");
-	bool known = !command, placed = !device;
+	bool placed = !device;
 	char place[160];
 	enum status st = OK;
 
-	for (size_t i = 0; command && i < ARRAY_SIZE(commands); i++)
-		known = known || !strcmp(commands[i], command);
+	while (command && c->name && strcmp(c->name, command))
+		c++;
 	for (size_t i = 0; device && i < ARRAY_SIZE(devices); i++)
 		placed = placed || !strcmp(devices[i], device);
-	if (!known) {
+	if (!c->name) {
 		FAIL(err, ERR_USAGE, "%s: '%.40s' can't be the command of a case", where,
 		     command);
 		return HINT(err, "train, max-batch or schedule");
@@ -161,20 +156,20 @@ static enum status check_group(const json_t *group, const char *where, struct er
 		FAIL(err, ERR_USAGE, "%s: devices '%.40s'", where, device);
 		return HINT(err, "auto, real, virtual or both");
 	}
-	command = command ? command : "train";
-	TRY(check_options(json_object_get(group, "set"), command, where, err));
-	TRY(check_options(json_object_get(quick, "set"), command, where, err));
+	TRY(check_options(json_object_get(group, "set"), c, where, err));
+	TRY(check_options(json_object_get(quick, "set"), c, where, err));
 	if (json_array_size(axes) > STUDY_AXES_MAX)
 		return FAIL(err, ERR_USAGE, "%s: more than %d axes", where, STUDY_AXES_MAX);
 	for (size_t i = 0; i < json_array_size(axes); i++) {
 		snprintf(place, sizeof(place), "%s: axes[%zu]", where, i);
-		TRY(check_axis(json_array_get(axes, i), command, place, err));
+		TRY(check_axis(json_array_get(axes, i), c, place, err));
 	}
 out:
 	return st;
 }
 
-static enum status check_groups(const struct study *s, const char *where, struct error *err)
+static enum status check_groups(const struct study *s, const struct study_command *commands,
+				const char *where, struct error *err)
 {
 	static const struct member members[] = {{"name", STRING | NEEDED}, {"command", STRING},
 						{"set", OBJECT},	   {"quick", OBJECT},
@@ -196,10 +191,10 @@ static enum status check_groups(const struct study *s, const char *where, struct
 		if (json_object_get(group, "quick"))
 			TRY(CHECK(json_object_get(group, "quick"), place, quick));
 		TRY(check_name(json_string_value(json_object_get(group, "name")), place, err));
-		TRY(check_group(group, place, err));
+		TRY(check_group(commands, group, place, err));
 	}
 	if (!groups)
-		TRY(check_group(s->root, where, err));
+		TRY(check_group(commands, s->root, where, err));
 out:
 	return st;
 }
@@ -257,7 +252,8 @@ out:
 	return st;
 }
 
-static enum status check_top(struct study *s, const char *where, struct error *err)
+static enum status check_top(struct study *s, const struct study_command *usual,
+			     const char *where, struct error *err)
 {
 	static const struct member members[] = {
 		{"name", STRING | NEEDED}, {"title", STRING | NEEDED},
@@ -282,8 +278,8 @@ static enum status check_top(struct study *s, const char *where, struct error *e
 	TRY(check_name(s->name, where, err));
 	if (json_object_get(s->root, "quick"))
 		TRY(CHECK(json_object_get(s->root, "quick"), where, quick));
-	TRY(check_options(json_object_get(s->root, "base"), "train", where, err));
-	TRY(check_options(json_object_get(json_object_get(s->root, "quick"), "base"), "train",
+	TRY(check_options(json_object_get(s->root, "base"), usual, where, err));
+	TRY(check_options(json_object_get(json_object_get(s->root, "quick"), "base"), usual,
 			  where, err));
 	list = json_object_get(s->root, "requirements");
 	for (size_t i = 0; i < json_array_size(list); i++)
@@ -293,8 +289,8 @@ out:
 	return st;
 }
 
-enum status study_load(struct study *s, const char *bytes, size_t size, const char *where,
-		       struct error *err)
+enum status study_load(struct study *s, const struct study_command *commands, const char *bytes,
+		       size_t size, const char *where, struct error *err)
 {
 	json_error_t problem;
 	enum status st;
@@ -306,8 +302,8 @@ enum status study_load(struct study *s, const char *bytes, size_t size, const ch
 		HINT(err, "'kolm study show strong-scaling' prints an example");
 		goto out;
 	}
-	TRY(check_top(s, where, err));
-	TRY(check_groups(s, where, err));
+	TRY(check_top(s, commands, where, err));
+	TRY(check_groups(s, commands, where, err));
 	TRY(check_lists(s, where, err));
 	TRY(columns_check(s, where, err));
 	TRY(questions_check(s, where, err));

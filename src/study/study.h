@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/option.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -28,9 +29,16 @@ struct study {
 	const char *title, *about;
 };
 
-/* Read the bytes of a file; where names it in messages. */
-enum status study_load(struct study *s, const char *bytes, size_t size, const char *where,
-		       struct error *err);
+/* A command that cases may start, and the tables of the options that it takes. */
+struct study_command {
+	const char *name;
+	const struct option_table *tables[2]; /* the second may be NULL */
+};
+
+/* Read the bytes of a file; where names it in messages. The commands are what its cases may
+   start: the first is the usual one, an empty one ends the list. */
+enum status study_load(struct study *s, const struct study_command *commands, const char *bytes,
+		       size_t size, const char *where, struct error *err);
 void study_unload(struct study *s);
 
 /* The studies that are built in: how many, and the i-th one's text. */

@@ -1,6 +1,7 @@
 /* fuzz_study.c - a study's file; what is accepted can be made cases of, and tabulated. */
 #include "fuzz.h"
 
+#include "cmd/cmd.h"
 #include "study/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct error err;
 	size_t count;
 
-	if (study_load(&s, (const char *)data, size, "fuzz", &err) != OK)
+	if (study_load(&s, study_commands(), (const char *)data, size, "fuzz", &err) != OK)
 		return 0;
 	if (plan_init(&p, &s, &(struct plan_options){.cores = 2, .quick = size % 2}, &err) ==
 	    OK) {

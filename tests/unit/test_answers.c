@@ -2,6 +2,7 @@
    out, and other results give other sentences. */
 #include "testing.h"
 
+#include "cmd/cmd.h"
 #include "study/answer.h"
 
 static struct error err;
@@ -59,7 +60,9 @@ static const char *ask(const char *name, size_t question, make_fn *make)
 	size_t count;
 
 	assert_non_null(b);
-	assert_int_equal(study_load(&s, (const char *)b->bytes, b->size, name, &err), OK);
+	assert_int_equal(
+		study_load(&s, study_commands(), (const char *)b->bytes, b->size, name, &err),
+		OK);
 	assert_int_equal(plan_init(&p, &s,
 				   &(struct plan_options){.cores = 8, .without_virtual = true},
 				   &err),

@@ -1,4 +1,5 @@
-/* test_folders.c - a folder belongs to one process at a time, and what killed ones leave goes. */
+/* test_folders.c - a folder belongs to one process at a time, and what killed ones leave goes.
+ */
 #include "testing.h"
 
 #include "base/file.h"
@@ -82,7 +83,8 @@ static int count_entries(const char *path)
 /* A process that claims a folder and waits to be killed; with a child of its own, if asked. */
 static pid_t start_owner(const char *path, pid_t *child)
 {
-	pid_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t *shared =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ready[2];
 	pid_t pid;
 	char byte;
@@ -249,8 +251,8 @@ static void a_lock_is_never_another_file(void **state)
 static void claims_exclude_each_other(void **state)
 {
 	struct random r = random_start("claims");
-	_Atomic int *inside = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-				   -1, 0);
+	_Atomic int *inside =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	_Atomic int *taken = inside + 1;
 	const char *path = in_base("x/y");
 	pid_t pids[PROCESSES];

@@ -1,6 +1,7 @@
 /* test_study.c - a study's file, its cases, its formulas and its tables. */
 #include "testing.h"
 
+#include "cmd/cmd.h"
 #include "study/answer.h"
 #include "study/calibrate.h"
 #include "study/formula.h"
@@ -11,7 +12,7 @@ static struct error err;
 static enum status read_text(struct study *s, const char *text)
 {
 	err = (struct error){.code = OK};
-	return study_load(s, text, strlen(text), "test.json", &err);
+	return study_load(s, study_commands(), text, strlen(text), "test.json", &err);
 }
 
 #define TABLE "\"tables\": [{\"id\": \"t\", \"title\": \"T\", \"columns\": [\"step_ms\"]}]"
@@ -31,7 +32,8 @@ static void every_built_in_study_can_be_read(void **state)
 		struct study s;
 		const json_t *list;
 
-		if (study_load(&s, (const char *)b->bytes, b->size, b->name, &err) != OK)
+		if (study_load(&s, study_commands(), (const char *)b->bytes, b->size, b->name,
+			       &err) != OK)
 			fail_msg("%s", err.msg);
 		assert_string_equal(s.name, b->name);
 		list = json_object_get(s.root, "requirements");
@@ -69,8 +71,7 @@ static void mistakes_are_told(void **state)
 		{HEAD "\"base\": {}}", "'tables' is missing"},
 		{HEAD TABLE ", \"base\": {\"dimm\": 3}}", "unknown option '--dimm'"},
 		{HEAD TABLE ", \"base\": {\"dim\": -3}}", "--dim -3 is out of range"},
-		{HEAD TABLE ", \"base\": {\"run-dir\": \"x\"}}",
-		 "a study sets --run-dir itself"},
+		{HEAD TABLE ", \"base\": {\"run-dir\": \"x\"}}", "a study can't set --run-dir"},
 		{HEAD TABLE ", \"axes\": [{\"name\": \"a\", \"values\": [1]}]}",
 		 "without an option"},
 		{HEAD TABLE
@@ -148,7 +149,8 @@ static void a_warmup_fits_the_steps(void **state)
 		const struct builtin *b = &study_builtins[i];
 		struct study s;
 
-		assert_int_equal(study_load(&s, (const char *)b->bytes, b->size, b->name, &err),
+		assert_int_equal(study_load(&s, study_commands(), (const char *)b->bytes,
+					    b->size, b->name, &err),
 				 OK);
 		for (int steps = 1; steps < 8; steps++) {
 			struct plan_options o = {
