@@ -87,9 +87,14 @@ void training_print_heading(const struct training *t)
 		 c->depth == 1 ? shape->out : shape->dim, shape->out, parameters,
 		 t->data.labelled ? "cross-entropy" : "mse");
 	if (t->data.kind == DATA_TABLE)
-		log_info("data: %lld samples to learn from, %lld held out; %d features, %s",
+		log_info("data: %lld samples to learn from, %lld held out; %d features, %s%s%s",
 			 (long long)t->data.train, (long long)t->data.held_out, t->data.in,
-			 t->data.labelled ? "labelled" : "with targets");
+			 t->data.labelled ? "labelled" : "with targets",
+			 t->data.table.counted
+				 ? "; the first line counts the columns: a heading"
+				 : "",
+			 t->data.table.indexed ? "; the first column is an index: left out"
+					       : "");
 	print_ranks(t);
 	print_placement(t);
 	log_info("batch %d = %d replica%s x %d micro-batch%s x %d; %s; %s in use%s", c->batch,

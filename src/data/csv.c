@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct cursor {
 	const char *where;
 	int64_t line;
 	char separator;
+	bool indexed; /* the first column is no number of the sample's */
 };
 
 /* Only spaces; a line of separators is a sample with its cells missing. */
@@ -75,20 +77,63 @@ static const char *cell_end(const char *p, const char *end, char separator)
 	return stop ? stop : end;
 }
 
-/* A heading is a first line in which no cell is a number. */
-static bool is_heading(const char *p, const char *end, char separator)
+/* Is the cell this number, written as pandas writes the number of a column? */
+static bool is_count(const char *p, const char *end, int number)
+{
+	char want[16];
+	int n = snprintf(want, sizeof(want), "%d", number);
+
+	while (p < end && *p == ' ')
+		p++;
+	while (end > p && (end[-1] == ' ' || end[-1] == '\r'))
+		end--;
+	return end - p == n && !memcmp(p, want, (size_t)n);
+}
+
+/* The cells of a first line: 0,1,2 and so on, so many, and then names, so many. False: a
+   number that is neither. */
+static bool read_names(const char *p, const char *end, char separator, int *counts, int *names,
+		       bool *blank)
 {
 	float value;
 
-	for (;;) {
+	for (*counts = *names = 0, *blank = false;; p++) {
 		const char *stop = cell_end(p, end, separator);
 
-		if (parse_cell(p, stop, &value))
+		*blank = *blank || is_blank(p, stop);
+		if (!*names && is_count(p, stop, *counts))
+			++*counts;
+		else if (!parse_cell(p, stop, &value))
+			++*names;
+		else
 			return false;
 		if (stop == end)
 			return true;
-		p = stop + 1;
+		p = stop;
 	}
+}
+
+/*
+ * A heading has no numbers, or it counts the columns, as pandas does where they have no
+ * names. Two numbers alone, 0,1, may well be a sample. An empty first cell is pandas' way to
+ * say that the column below is an index.
+ */
+static bool is_heading(struct table *t, const char *p, const char *end, char separator)
+{
+	const char *stop = cell_end(p, end, separator);
+	int counts, names;
+	bool blank;
+
+	if (stop < end && is_blank(p, stop) &&
+	    read_names(stop + 1, end, separator, &counts, &names, &blank) && !blank &&
+	    counts + names > 1)
+		t->indexed = true;
+	else if (!read_names(p, end, separator, &counts, &names, &blank))
+		return false;
+	if (!t->indexed && (counts == 1 || (counts == 2 && !names)))
+		return false;
+	t->counted = counts > 0;
+	return true;
 }
 
 static enum status parse_line(const struct cursor *c, const char *p, const char *end,
@@ -101,9 +146,13 @@ static enum status parse_line(const struct cursor *c, const char *p, const char 
 		     (long long)c->line, found, columns);
 		return HINT(err, "every line needs the same number of columns");
 	}
-	for (int i = 0; i < columns; i++) {
+	for (int i = 0; i < columns; i++, p++) {
 		const char *stop = cell_end(p, end, c->separator);
 
+		if (i == 0 && c->indexed) {
+			p = stop;
+			continue; /* it may be anything */
+		}
 		if (!parse_cell(p, stop, &row[i])) {
 			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not a number",
 			     c->where, (long long)c->line, i + 1,
@@ -118,7 +167,7 @@ static enum status parse_line(const struct cursor *c, const char *p, const char 
 			     (int)(stop - p > 40 ? 40 : stop - p), p);
 			return HINT(err, "fill in or remove missing values");
 		}
-		p = stop + 1;
+		p = stop;
 	}
 	return OK;
 }
@@ -165,12 +214,13 @@ static enum status read_samples(struct table *t, struct cursor *c, float *row,
 {
 	enum status st = OK;
 	const char *begin, *end;
+	int skip = c->indexed;
 
 	while (next_line(c, &begin, &end)) {
-		TRY(parse_line(c, begin, end, t->features + 1, row, err));
-		memcpy(t->values + t->samples * t->features, row,
+		TRY(parse_line(c, begin, end, skip + t->features + 1, row, err));
+		memcpy(t->values + t->samples * t->features, row + skip,
 		       (size_t)t->features * sizeof(float));
-		t->targets[t->samples++] = row[t->features];
+		t->targets[t->samples++] = row[skip + t->features];
 	}
 out:
 	return st;
@@ -180,7 +230,7 @@ enum status table_parse_csv(struct table *t, const char *bytes, size_t size, con
 			    struct error *err)
 {
 	enum status st;
-	struct cursor c = {bytes, bytes + size, where, 0, ','};
+	struct cursor c = {.at = bytes, .end = bytes + size, .where = where};
 	struct cursor count;
 	const char *begin, *end;
 	float *row = NULL;
@@ -207,17 +257,18 @@ enum status table_parse_csv(struct table *t, const char *bytes, size_t size, con
 		FAIL(err, ERR_USAGE, "%s line %lld has one column", where, (long long)c.line);
 		return HINT(err, "a sample is its features and then its label or target");
 	}
-	if (!is_heading(begin, end, c.separator)) {
+	if (!is_heading(t, begin, end, c.separator)) {
 		c.at = begin;
 		c.line--;
 	}
+	c.indexed = t->indexed;
 	for (count = c; next_line(&count, &begin, &end);)
 		lines++;
 	if (!lines) {
 		FAIL(err, ERR_USAGE, "%s has a heading but no samples", where);
 		return HINT(err, "add a line of numbers");
 	}
-	t->features = columns - 1;
+	t->features = columns - 1 - c.indexed;
 	row = calloc((size_t)columns, sizeof(*row));
 	if (!row) {
 		st = FAIL(err, ERR_MEMORY, "no memory for %d columns", columns);

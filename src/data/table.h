@@ -2,7 +2,10 @@
  * table.h - samples from a file: features and a label or a target for each.
  *
  * CSV: numbers separated by comma, semicolon or tab, one sample a line, an optional
- * heading; the last column is the label (if all are whole numbers 0..999) or target.
+ * heading; the last column is the label (if all are whole numbers 0..999) or target. A
+ * heading is a first line without numbers, or one that counts the columns as pandas does:
+ * 0,1,2 or 0,1,label. A heading whose first cell alone is empty stands above an index,
+ * which is left out.
  * IDX: MNIST's format, a file of unsigned-byte images and one of labels.
  */
 #ifndef KOLM_DATA_TABLE_H
@@ -23,6 +26,8 @@ struct table {
 	float *values;	 /* (samples, features) */
 	int32_t *labels; /* (samples), classification */
 	float *targets;	 /* (samples), regression */
+	bool counted;	 /* CSV: the heading counts the columns */
+	bool indexed;	 /* CSV: the first column was an index */
 };
 
 enum status table_read_csv(struct table *t, const char *path, struct error *err);

@@ -10,6 +10,16 @@ for data in csv:digits/digits.csv idx:digits/digits-images.idx,digits/digits-lab
 	awk -v a="$accuracy" 'BEGIN {exit !(a > 0.95)}' || fail "$data: accuracy $accuracy"
 	echo "$data: accuracy $accuracy"
 done
+# The same table under every heading, and behind an index: the same run, told what was found.
+awk 'BEGIN {for (i = 0; i < 40; i++) print i * 7 % 11 "," i * i % 13 "," i % 2}' >plain.csv
+for head in "" a,b,label 0,1,2 0,1,label ,a,b,label ,0,1,2; do
+	{ [ -z "$head" ] || echo "$head"; if [ "${head#,}" = "$head" ]; then cat plain.csv; else nl -s, -w1 plain.csv; fi; } >data.csv
+	"$KOLM" train --data csv:data.csv --dim 8 --depth 2 --batch 8 --steps 5 --run-dir table >/dev/null 2>said.txt || fail "'$head': $(cat said.txt)"
+	[ -n "${want:-}" ] || want=$(losses table/metrics.jsonl)
+	[ "$(losses table/metrics.jsonl)" = "$want" ] || fail "'$head' is another run"
+	case $head in *0,1*) grep -q 'counts the columns: a heading' said.txt || fail "'$head': $(cat said.txt)" ;; esac
+	case $head in ,*) grep -q 'the first column is an index: left out' said.txt || fail "'$head': $(cat said.txt)" ;; esac
+done
 # The same digits as a regression on their number: loss goes down.
 "$KOLM" train --data csv:digits/digits.csv --loss mse --dim 64 --depth 2 --optimizer adamw \
 	--steps 200 --run-dir regression >/dev/null 2>&1 || fail "regression"

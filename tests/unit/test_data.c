@@ -26,6 +26,24 @@ static void csv_finds_headings_separators_and_labels(void **state)
 		 "1,2,0\n3,4,1\n",
 		 2, 2, 2},
 		{"1,0\n2,0\n", 2, 1, 0}, /* one class alone is no classification */
+		/* pandas: columns without names, and with some */
+		{"0,1,2\n5,6,1\n7,8,0\n", 2, 2, 2},
+		{"0;1;2;3\r\n5;6;1;0\r\n", 1, 3, 0},
+		{"0,1,label\n5,6,1\n7,8,0\n", 2, 2, 2},
+		/* and with its index, whatever that holds */
+		{",0,1,2\n0,5,6,1\n1,7,8,0\n", 2, 2, 2},
+		{",a,b,label\n17,5,6,1\n4,7,8,0\n", 2, 2, 2},
+		{",0,label\nrow 1,5,1\nrow 2,7,0\n", 2, 1, 2},
+		{",x,y\n,5,1\n,6,0\n", 2, 1, 2},
+		/* these are samples */
+		{"0,1\n1,0\n", 2, 1, 2},
+		{"0,1,2.5\n1,2,3\n", 2, 2, 0},
+		{"0,1,02\n1,2,3\n", 2, 2, 4},
+		{"0.0,1.0,2.0\n1,2,3\n", 2, 2, 4},
+		{"0,1,3\n1,2,3\n", 2, 2, 4},
+		{"1,2,3\n1,2,3\n", 2, 2, 4},
+		/* a name is missing, and it is not that of an index */
+		{",,c\n1,2,0\n3,4,1\n", 2, 2, 2},
 	};
 	(void)state;
 
@@ -40,6 +58,23 @@ static void csv_finds_headings_separators_and_labels(void **state)
 	}
 }
 
+/* Cells below an index are not the sample's; those behind it all are. */
+static void an_index_is_left_out(void **state)
+{
+	struct table t;
+	(void)state;
+
+	assert_int_equal(csv(&t, ",0,1,2\n9,5,6,1\n8,7,8,0\n"), OK);
+	assert_true(t.indexed && t.counted);
+	assert_true(t.values[0] == 5 && t.values[1] == 6 && t.values[2] == 7 &&
+		    t.values[3] == 8);
+	assert_true(t.labels[0] == 1 && t.labels[1] == 0);
+	table_release(&t);
+	assert_int_equal(csv(&t, "0,1\n1,0\n"), OK);
+	assert_false(t.indexed || t.counted);
+	table_release(&t);
+}
+
 static void csv_errors_say_where(void **state)
 {
 	static const struct {
@@ -48,6 +83,13 @@ static void csv_errors_say_where(void **state)
 		{"", "empty"},
 		{"\n \n", "empty"},
 		{"a,b\n", "no samples"},
+		{"0,1,2\n", "no samples"},
+		{"0,x\n1,2\n", "line 1, column 2: 'x'"},
+		{"x,1\n1,2\n", "line 1, column 1: 'x'"},
+		{"0,1,x,3\n1,2,3,4\n", "line 1, column 3: 'x'"},
+		{",0\n1,2\n", "line 1, column 1: ''"},
+		{",0,1\n0,5,y\n", "line 2, column 3: 'y'"},
+		{",0,1\n5,6\n", "line 2 has 2 columns, the first has 3"},
 		{"1\n", "one column"},
 		{"1,2\n3\n", "line 2 has 1 columns"},
 		{"1,2\n3,x\n", "line 2, column 2: 'x'"},
@@ -214,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(csv_finds_headings_separators_and_labels),
+		cmocka_unit_test(an_index_is_left_out),
 		cmocka_unit_test(csv_errors_say_where),
 		cmocka_unit_test(idx_reads_images_and_labels),
 		cmocka_unit_test(idx_refuses_what_it_does_not_know),
