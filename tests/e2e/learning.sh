@@ -14,6 +14,7 @@ done
 awk 'BEGIN {for (i = 0; i < 40; i++) print i * 7 % 11 "," i * i % 13 "," i % 2}' >plain.csv
 for head in "" a,b,label 0,1,2 0,1,label ,a,b,label ,0,1,2; do
 	{ [ -z "$head" ] || echo "$head"; if [ "${head#,}" = "$head" ]; then cat plain.csv; else nl -s, -w1 plain.csv; fi; } >data.csv
+	rm -rf table
 	"$KOLM" train --data csv:data.csv --dim 8 --depth 2 --batch 8 --steps 5 --run-dir table >/dev/null 2>said.txt || fail "'$head': $(cat said.txt)"
 	[ -n "${want:-}" ] || want=$(losses table/metrics.jsonl)
 	[ "$(losses table/metrics.jsonl)" = "$want" ] || fail "'$head' is another run"

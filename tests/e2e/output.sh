@@ -17,6 +17,7 @@ for _ in $(seq 100); do [ -s long/metrics.jsonl ] && break; sleep 0.1; done
 
 while read -r command; do
 	for full in "/dev/full" "&-"; do
+		rm -rf gone
 		eval "$KOLM $command 2>err.txt >$full"
 		rc=$?
 		[ $rc = 1 ] || fail "'$command' with standard output to $full exited with $rc: $(cat err.txt)"
@@ -55,7 +56,7 @@ devices
 devices --json
 EOF2
 # Nothing is printed, nothing is missed.
-"$KOLM" train "${common[@]}" --quiet --run-dir run >&- || fail "--quiet with a closed standard output"
+"$KOLM" train "${common[@]}" --quiet --run-dir silent >&- || fail "--quiet with a closed standard output"
 
 # ---- what was given comes back, shown as it is ----
 esc=$(printf '\033')
