@@ -21,6 +21,8 @@ import invariants
 
 BOUND = 60  # seconds: nothing here takes nearly as long, so whatever does is a hang
 NOBODY = 65534
+FOR_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+           "ASAN_OPTIONS": "detect_leaks=0"}  # MPI libraries leave some
 
 
 class Finding(Exception):
@@ -171,12 +173,11 @@ class Process:
         self.out, self.err = case.streams / f"{self.number}.out", case.streams / f"{self.number}.err"
         self.readable_err = stderr in ("file", "pipe")
         self.mark = f"{case.folder}/{self.number}"
-        env = {**({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                   "OMPI_MCA_rmaps_base_oversubscribe": "1"} if mpi else {}), **(env or {})}
+        env = env or {}
         argv = ([case.world.mpiexec, "-n", str(mpi)] if mpi else []) + [str(case.world.kolm), *args]
         self.describe(args, env, limits, user, (stdin, stdout, stderr), cwd, mpi)
         own = {name: value for name, value in os.environ.items() if not name.startswith("KOLM")}
-        own.update(env, KOLM_ABUSE=self.mark, TMPDIR=str(case.tmp), LC_ALL="C")
+        own.update({**(FOR_MPI if mpi else {}), **env}, KOLM_ABUSE=self.mark, TMPDIR=str(case.tmp), LC_ALL="C")
         closed = [fd for fd, kind in enumerate((stdin, stdout, stderr)) if kind == "closed"]
         files, self.pipes = [], {}
         for kind, path in ((stdin, None), (stdout, self.out), (stderr, self.err)):
@@ -193,7 +194,7 @@ class Process:
         case.processes.append(self)
 
     def describe(self, args, env, limits, user, streams, cwd, mpi):
-        words = [f"{name}={shlex.quote(value)}" for name, value in env.items() if not name.startswith("OMPI_")]
+        words = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
         words += [f"[{name} {value}]" for name, value in
                   [(LIMIT_NAMES[what], value) for what, value in limits] + ([("as user", user)] if user else [])]
         words += [f"mpirun -n {mpi}"] if mpi else []

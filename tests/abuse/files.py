@@ -3,6 +3,7 @@ and one message that names what is wrong."""
 import json
 import mmap
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ import mutate
 import places
 from cage import flags
 
+SOURCE = pathlib.Path(__file__).parents[2] / "studies"
 READ = {0, 1, 2}
 CALIBRATION = {"link_latency_us": 0.4, "link_gb_per_s": 16, "memory_gb_per_s": 36, "gflops_fp32_16": 20}
 STUDY = {"name": "mine", "title": "Mine | <b>", "about": "What is varied.", "repetitions": 1, "devices": "both",
@@ -63,7 +65,7 @@ def config_file(case):
     spoil(case, case.work / "config.json")
     process = case.start("train", "--config", "config.json", "--quiet", "--device-memory", "50MB", "--run-dir", "run",
                          codes=READ)
-    places.finished(case, process)
+    places.finished(process)
 
 
 def data_file(case):
@@ -74,7 +76,7 @@ def data_file(case):
     data = "idx:data/images.idx,data/labels.idx" if name.endswith("idx") else f"csv:data/{name}"
     process = case.start("train", "--data", data, "--dim", "8", "--depth", "2", "--batch", "8", "--steps", "3",
                          "--device-memory", "100MB", "--run-dir", "run", codes=READ)
-    places.finished(case, process)
+    places.finished(process)
 
 
 def run_folder(case):
@@ -94,8 +96,14 @@ def study_file(case):
     r, inside = case.random, case.work / "inside"
     shutil.copytree(make_study(case.world), inside)
     shutil.rmtree(inside / "out" / "mine")
-    path = inside / "mine.json"
+    path, short = inside / "mine.json", []
     if r.random() < 0.3:
+        name = r.choice(sorted(SOURCE.glob("*.json")))
+        shutil.copy(name, path)
+        short = ["--quick", "--only", "virtual", "--steps", "2", "--reps", "1"]
+        case.note(f"{name.name} as mine.json")
+        spoil(case, path)
+    elif r.random() < 0.4:
         study = json.loads(path.read_text())
         way = r.choice(["run-dir", "dump-check", "svg", "config", "out", "inject"])
         study["base"][way] = r.choice(["../escape", str(case.work / "escape"), "escape", "out/../escape"])
@@ -104,9 +112,9 @@ def study_file(case):
         case.note(f"base: {study['base']}")
     else:
         spoil(case, path)
-    process = case.start("study", "mine.json", "--out", "out", "--quiet", *r.choice([[], ["--quick"]]), cwd=inside,
-                         codes=READ)
-    outcome = places.finished(case, process)
+    process = case.start("study", "mine.json", "--out", "out", "--quiet", *(short or r.choice([[], ["--quick"]])),
+                         cwd=inside, codes=READ)
+    outcome = places.finished(process, 3)
     outside = set(os.listdir(case.work)) - {"inside"} | set(os.listdir(inside)) - {"mine.json", "out"}
     outcome.demand("a study writes to its folder only", not outside, str(outside))
 
@@ -124,7 +132,7 @@ def study_results(case):
         harmless_page(case, case.work / "report")
     else:
         process = case.start("study", "mine.json", "--out", "out", "--quiet", codes=READ)
-        places.finished(case, process, 15)
+        places.finished(process, 15)
 
 
 def study_failing(case):
@@ -180,7 +188,6 @@ def board(case):
     (fake / "job.json").write_text(json.dumps(job))
     if r.random() < 0.3:
         spoil(case, fake / "job.json")
-    case.note("top looks at it")
     looked = case.kolm("top", r.choice(["fake", "fake", "run"]), r.choice(["--once", "--json"]), codes=READ, bound=20)
     os.close(memory)
     looked.demand("the table is readable", not re.search(r"[\x00-\x08\x0b-\x1f]", looked.out), repr(looked.out[:300]))

@@ -132,10 +132,14 @@ def grids_virtual(case):
 def grids_mpi(case):
     if not case.world.mpiexec:
         raise Skip("no mpirun")
-    options = random_training(case, most=6)
-    hosts = case.random.choice(["1", "2", "3", "2,cyclic"])
+    r, options = case.random, random_training(case, most=6)
     ranks = options["dp"] * options["pp"] * options["mp"]
-    outcome = case.kolm("train", *flags(options), "--run-dir", "run", mpi=ranks, env={"KOLM_MPI_HOSTS": hosts})
+    how = {"mpi": ranks, "env": {"KOLM_MPI_HOSTS": r.choice(["1", "2", "3", "2,cyclic"])}}
+    if r.random() < 0.2:  # one message, not one of every rank
+        case.kolm("train", *flags({**options, "dp": options["dp"] + 1}), "--run-dir", "run", codes={2}, **how)
+        return
+    auto = r.choice([{}, {"dp": "auto"}, {"pp": "auto"}, {"mp": "auto"}])
+    outcome = case.kolm("train", *flags({**options, **auto}), "--run-dir", "run", **how)
     compare(case, options, outcome)
 
 

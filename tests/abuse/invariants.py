@@ -49,7 +49,7 @@ class Outcome:
 
 def read(path):
     try:
-        return path.read_bytes()[:8 << 20].decode(errors="surrogateescape")
+        return path.read_bytes().decode(errors="surrogateescape")
     except OSError:
         return ""
 

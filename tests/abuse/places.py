@@ -19,9 +19,10 @@ READING = [["grid", "--dp", "2"], ["schedule", "--json"], ["devices"], ["doctor"
            ["--help"], ["train", "--help"], ["--version"], ["study", "list"], ["study", "show", "delay"]]
 
 
-def finished(case, process, seconds=5):
+def finished(process, seconds=5):
     """Its outcome; what is not done by then is asked to end."""
-    if process.wait_for(lambda: False, seconds) or process.running():
+    process.wait_for(lambda: False, seconds)
+    if process.running():
         process.codes |= {143}
         process.signal(signal.SIGTERM)
     return process.finish()
@@ -80,7 +81,7 @@ def limits(case):
         (resource.RLIMIT_FSIZE, [0, 100, 4096, 20000, 10**6]),
         (resource.RLIMIT_NOFILE, [3, 4, 5, 6, 8, 12, 20]),
         (resource.RLIMIT_NPROC, [0, 1, 2, 3, 5]),
-        (resource.RLIMIT_STACK, [65536, 200000, 10**6]),
+        (resource.RLIMIT_STACK, [256 << 10, 1 << 20]),
         (resource.RLIMIT_DATA, [10**6, 10**7, 10**8]),
         (resource.RLIMIT_MEMLOCK, [0])])
     value = r.choice(values)

@@ -53,7 +53,7 @@ def command_line(case):
     elif r.random() < 0.8:
         words += FIRST.get(command, [])
     process = case.start(*words, codes={0, 1, 2})
-    places.finished(case, process, 3)
+    places.finished(process, 3)
 
 
 def no_command(case):
