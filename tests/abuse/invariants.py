@@ -191,6 +191,8 @@ def look_into(folder, names, kolm):
     grid = summary["grid"]
     if not len(summary["per_rank"]) == summary["ranks"] == grid["dp"] * grid["pp"] * grid["mp"]:
         return f"{len(summary['per_rank'])} of {summary['ranks']} ranks in the summary of {grid}"
+    if config["trace"] and "timeline.json" not in names and not summary["interrupted"]:
+        return "a summary, but no timeline.json"
     if "timeline.json" in names:
         parse(read(folder / "timeline.json"))
         traced = subprocess.run([kolm, "trace", folder, "--json"], capture_output=True, text=True, timeout=60)
