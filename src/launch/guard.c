@@ -11,9 +11,10 @@
 
 enum {
 	POLL_MS = 50,
-	POLL_ASKED_MS = 10, /* where a signal has asked for the end */
-	HURRY_MS = 150,	    /* for an orderly end, of the second that mpirun gives us */
-	LOOKS = 20,	    /* at a neighbour or another machine, per timeout */
+	POLL_ASKED_MS = 10,   /* where a signal has asked for the end */
+	HURRY_MS = 150,	      /* for an orderly end, of the second that mpirun gives us */
+	LOOKS = 20,	      /* at a neighbour or another machine, per timeout */
+	HEAD_START_MS = 1000, /* of those beside a rank that is silent: they know why */
 };
 
 static struct board_rank *board_at(const struct guard *g, int local)
@@ -138,6 +139,8 @@ static void watch_machines(struct guard *g, double elapsed)
 	int n = mpi_beacons_look(g->beacons, &sum, elapsed, limit / LOOKS, &beacons);
 	bool first = true; /* of those who can speak */
 
+	if (n)
+		limit += HEAD_START_MS;
 	for (int i = 0; i < n; i++) {
 		bool silent = beacons[i].silent_ms > limit;
 

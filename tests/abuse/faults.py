@@ -182,7 +182,7 @@ def mpi_fault(case):
     r = case.random
     options = long_training(case, most=4, timeout=2)
     ranks = ranks_of(options)
-    rank, fault = r.randrange(ranks), r.choice(["hang", "kill", "stop", "ask"])
+    rank, fault = r.randrange(ranks), r.choice(["hang", "kill", "ask", "stop" if ranks > 1 else "ask"])
     args = [*flags(options), "--run-dir", "run"]
     if fault in ("hang", "kill"):
         args += ["--inject", f"rank={rank},step=2,{fault}"]
