@@ -108,7 +108,8 @@ static bool is_hurried(const struct training *t)
 	return t->stopped && t->rank->hurried;
 }
 
-/* Rank 0: write the summary, say how it went. */
+/* Rank 0: write the timeline and, last of all files, the summary: where there is one, the
+   run is complete. Say how it went. */
 static enum status close_run(struct training *t, const struct evaluation *evaluation,
 			     struct error *err)
 {
@@ -117,13 +118,13 @@ static enum status close_run(struct training *t, const struct evaluation *evalua
 	struct run_summary summary;
 
 	rank_at(t->rank, "the end");
+	if (!is_hurried(t))
+		TRY(training_trace_write(t, err));
 	pthread_mutex_lock(&t->kept.lock);
 	st = write_summary(t, evaluation, t->stopped, &breakdowns, &summary, err);
 	pthread_mutex_unlock(&t->kept.lock);
 	if (st != OK)
 		goto out;
-	if (!is_hurried(t))
-		TRY(training_trace_write(t, err));
 	training_print_closing(&summary);
 	if (t->stopped)
 		st = stopped_by(t->stopped, t, err);
