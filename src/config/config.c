@@ -126,7 +126,7 @@ static const struct option options[] = {
 	{"seed", .group = "Run", .type = OPTION_INT64, AT(seed), .initial = "0", .meta = "N",
 	 .min = 0, .max = 9007199254740992.0, .help = "of weights and data; same seed, same run"},
 	{"data", .group = "Run", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
-	 .meta = "SPEC", .help = "synthetic (learnable), noise, csv:FILE (numbers, last column: label or "
+	 .meta = "SPEC", .help = "synthetic (learnable; synthetic:X multiplies its targets with X), noise, csv:FILE (numbers, last column: label or "
 	 "target), idx:IMAGES,LABELS"},
 	{"holdout", .group = "Run", .type = OPTION_FLOAT, AT(holdout), .initial = "0.1",
 	 .meta = "X", .min = 0, .max = 0.9,

@@ -2,6 +2,7 @@
 #include "data/data.h"
 #include "base/rng.h"
 #include "base/stream.h"
+#include "base/units.h"
 #include "base/util.h"
 
 #include <limits.h>
@@ -114,6 +115,21 @@ static enum status make_teacher(struct data *d, struct error *err)
 	return OK;
 }
 
+/* "synthetic:1e-5": targets in another unit, as if metres were given in kilometres. */
+static enum status read_unit(struct data *d, const char *spec, struct error *err)
+{
+	double unit = 1;
+
+	if (*spec == ':' &&
+	    (!units_parse_float(spec + 1, &unit) || !(unit >= 1e-30) || !(unit <= 1e30))) {
+		FAIL(err, ERR_USAGE, "--data synthetic%.60s: what targets are multiplied with",
+		     spec);
+		return HINT(err, "a number from 1e-30 to 1e30, such as synthetic:0.001");
+	}
+	d->unit = (float)unit;
+	return OK;
+}
+
 static enum status no_labels(enum data_task task, const char *spec, struct error *err)
 {
 	if (task != TASK_CLASSIFICATION)
@@ -128,8 +144,9 @@ enum status data_open(struct data *d, const char *spec, enum data_task task, int
 	enum status st = OK;
 
 	*d = (struct data){.seed = seed, .in = dim, .out = dim, .epoch = -1};
-	if (!strcmp(spec, "synthetic")) {
+	if (!strcmp(spec, "synthetic") || !strncmp(spec, "synthetic:", 10)) {
 		d->kind = DATA_SYNTHETIC;
+		TRY(read_unit(d, spec + 9, err));
 		TRY(no_labels(task, spec, err));
 		TRY(make_teacher(d, err));
 	} else if (!strcmp(spec, "noise")) {
@@ -186,7 +203,7 @@ static void relate(const struct data *d, const float u[FACTORS], float *x, float
 			target += b[i * FACTORS + k] * u[k];
 		}
 		x[i] = (x[i] + shown) / 1.5f;
-		y[i] = tanhf(target);
+		y[i] = d->unit * tanhf(target);
 	}
 }
 

@@ -22,6 +22,7 @@ struct data {
 	int in, out;	/* features, and targets or classes */
 	bool labelled;	/* classification */
 	float *teacher; /* synthetic: (2, in, factors) */
+	float unit;	/* synthetic: what its targets are multiplied with */
 	struct table table;
 	int64_t train, held_out; /* samples of the table */
 	int32_t *order;		 /* (samples): training samples first, then the others */

@@ -22,7 +22,7 @@ static const struct {
 	{"overhead and injected sleeps", "other_ms"},
 };
 
-static const char *const devices[] = {"real", "virtual"};
+static const char *const devices[] = {"real", "simulated"};
 
 static int by_share(const void *a, const void *b)
 {

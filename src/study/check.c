@@ -11,12 +11,24 @@
 struct names {
 	const struct columns *columns;
 	int usable; /* a formula sees the columns before its own */
+	const struct constant *more;
 };
 
 static bool is_known(const struct names *n, const char *name)
 {
+	char key[STUDY_NAME_MAX];
+	size_t length = strlen(name);
 	int i = columns_find(n->columns, name);
 
+	for (const struct constant *k = n->more; k && k->name; k++)
+		if (!strcmp(k->name, name))
+			return true;
+	/* "final_loss_range": how far the repetitions of final_loss lie apart. */
+	if (i < 0 && length > 6 && length < sizeof(key) &&
+	    !strcmp(name + length - 6, "_range")) {
+		snprintf(key, sizeof(key), "%.*s", (int)length - 6, name);
+		i = columns_find(n->columns, key);
+	}
 	return (i >= 0 && i < n->usable) || options_find(&config_table, name);
 }
 
@@ -41,20 +53,39 @@ static bool lookup(void *arg, const char *name, const char *elsewhere, double *v
 	return is_known(n, name);
 }
 
+/* A formula that sees so many columns. */
+static enum status check_formula(const struct names *n, const char *formula, const char *where,
+				 struct error *err)
+{
+	struct error inner = {.code = OK};
+	double value;
+
+	if (formula_eval(formula, lookup, (void *)n, &value, &inner) == OK)
+		return OK;
+	FAIL(err, ERR_USAGE, "%s: %.300s", where, inner.msg);
+	return HINT(err, "%s", inner.hint);
+}
+
+enum status columns_check_formula(const struct columns *c, const char *formula,
+				  const struct constant *more, const char *where,
+				  struct error *err)
+{
+	return check_formula(&(struct names){c, c->count, more}, formula, where, err);
+}
+
 static enum status check_formulas(const struct columns *c, const char *where, struct error *err)
 {
-	for (int i = 0; i < c->count; i++) {
-		struct names n = {c, i};
-		struct error inner = {.code = OK};
-		double value;
+	char place[256];
+	enum status st = OK;
 
-		if (!c->list[i].formula ||
-		    formula_eval(c->list[i].formula, lookup, &n, &value, &inner) == OK)
-			continue;
-		FAIL(err, ERR_USAGE, "%s: column %s: %.300s", where, c->list[i].key, inner.msg);
-		return HINT(err, "%s", inner.hint);
+	for (int i = 0; i < c->count; i++) {
+		snprintf(place, sizeof(place), "%s: column %s", where, c->list[i].key);
+		if (c->list[i].formula)
+			TRY(check_formula(&(struct names){c, i, NULL}, c->list[i].formula,
+					  place, err));
 	}
-	return OK;
+out:
+	return st;
 }
 
 static enum status unknown_column(const struct columns *c, const char *name, const char *where,

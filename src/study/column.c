@@ -13,29 +13,22 @@ enum { GROUPS_MAX = 16, OWN_MAX = 128 };
 const char *const column_kinds[] = {"integer", "number", "percent", "bytes",
 				    "text",    "flag",	 NULL};
 
-#define MS(key, label, from)                                        \
-	{                                                           \
-		key, label, "ms", KIND_NUMBER, 3, from, NULL, false \
-	}
-#define BYTES(key, label, from)                                  \
-	{                                                        \
-		key, label, "", KIND_BYTES, 0, from, NULL, false \
-	}
-#define PERCENT(key, label, from)                                  \
-	{                                                          \
-		key, label, "", KIND_PERCENT, 0, from, NULL, false \
-	}
-#define COUNT(key, label, from)                                    \
-	{                                                          \
-		key, label, "", KIND_INTEGER, 0, from, NULL, false \
-	}
+/* clang-format off */
+#define TEXT(key, label, from)		{key, label, "", KIND_TEXT, 0, from, NULL, NULL, false, false}
+#define FLAG(key, label, from)		{key, label, "", KIND_FLAG, 0, from, NULL, NULL, false, false}
+#define COUNT(key, label, from)		{key, label, "", KIND_INTEGER, 0, from, NULL, NULL, false, false}
+#define BYTES(key, label, from)		{key, label, "", KIND_BYTES, 0, from, NULL, NULL, false, false}
+#define NUMBER(key, label, digits, from) {key, label, "", KIND_NUMBER, digits, from, NULL, NULL, false, false}
+#define MS(key, label, from)		{key, label, "ms", KIND_NUMBER, 3, from, NULL, NULL, false, true}
+#define PERCENT(key, label, from)	{key, label, "", KIND_PERCENT, 0, from, NULL, NULL, false, true}
+#define RATE(key, label, unit, digits, from) {key, label, unit, KIND_NUMBER, digits, from, NULL, NULL, false, true}
 
 /* What every study has. In a table per rank, what lies in per_rank is that rank's. */
 static const struct column known[] = {
-	{"case", "case", "", KIND_TEXT, 0, NULL, NULL, false},
-	{"group", "group", "", KIND_TEXT, 0, NULL, NULL, false},
-	{"device", "device", "", KIND_TEXT, 0, NULL, NULL, false},
-	{"oversubscribed", "shared cores", "", KIND_FLAG, 0, "oversubscribed", NULL, false},
+	TEXT("case", "case", NULL),
+	TEXT("group", "group", NULL),
+	TEXT("device", "device", NULL),
+	FLAG("oversubscribed", "more ranks than cores", "oversubscribed"),
 	COUNT("rank", "rank", "per_rank.rank"),
 	COUNT("ranks", "ranks", "ranks"),
 	COUNT("cores", "cores", "cores"),
@@ -45,14 +38,14 @@ static const struct column known[] = {
 	MS("step_ms", "step", "step_ms.median"),
 	MS("step_mean_ms", "mean step", "step_ms.mean"),
 	MS("step_stdev_ms", "deviation of steps", "step_ms.stdev"),
-	{"samples_per_s", "throughput", "samples/s", KIND_NUMBER, 0, "samples_per_s", NULL,
-	 false},
-	{"gflops", "speed", "GFLOP/s", KIND_NUMBER, 1, "gflops", NULL, false},
+	MS("first_step_ms", "first step", "first_step.step_ms"),
+	RATE("samples_per_s", "throughput", "samples/s", 0, "samples_per_s"),
+	RATE("gflops", "speed", "GFLOP/s", 1, "gflops"),
 	PERCENT("bubble", "bubble", "bubble"),
 	MS("compute_ms", "compute", "mean per_rank.breakdown_ms.compute"),
 	MS("comm_ms", "exposed communication", "mean per_rank.breakdown_ms.comm_exposed"),
 	MS("bubble_ms", "bubble", "mean per_rank.breakdown_ms.bubble"),
-	MS("imbalance_ms", "imbalance", "mean per_rank.breakdown_ms.imbalance"),
+	MS("imbalance_ms", "waiting for slower ranks", "mean per_rank.breakdown_ms.imbalance"),
 	MS("other_ms", "other", "mean per_rank.breakdown_ms.other"),
 	MS("predicted_ms", "step, predicted", "predicted_ms"),
 	PERCENT("predicted_bubble", "bubble, predicted", "predicted_bubble"),
@@ -60,8 +53,7 @@ static const struct column known[] = {
 	PERCENT("utilization_min", "least busy rank", "min per_rank.utilization"),
 	PERCENT("utilization_max", "busiest rank", "max per_rank.utilization"),
 	PERCENT("utilization_0", "rank 0 busy", "per_rank.0.utilization"),
-	{"busy_devices", "devices busy at once", "", KIND_NUMBER, 2, "sum per_rank.utilization",
-	 NULL, false},
+	RATE("busy_devices", "devices busy at once", "", 2, "sum per_rank.utilization"),
 	BYTES("peak_bytes", "memory", "max per_rank.peak_bytes"),
 	BYTES("peak_bytes_min", "least memory of a rank", "min per_rank.peak_bytes"),
 	BYTES("peak_bytes_0", "memory of rank 0", "per_rank.0.peak_bytes"),
@@ -74,27 +66,30 @@ static const struct column known[] = {
 	COUNT("transfers", "transfers per forward", "transfers_per_forward.messages"),
 	BYTES("transfer_bytes", "moved per forward", "transfers_per_forward.bytes"),
 	COUNT("p2p_messages", "messages of a rank", "max per_rank.p2p_messages"),
+	COUNT("messages", "messages of all ranks", "sum per_rank.p2p_messages"),
 	BYTES("p2p_bytes", "sent by a rank", "max per_rank.p2p_bytes"),
 	BYTES("collective_bytes", "summed by a rank", "max per_rank.collective_bytes"),
-	{"layers", "layers of each device", "", KIND_TEXT, 0, "ranges per_rank.layers", NULL,
-	 false},
-	{"memory_each", "memory of each rank", "", KIND_TEXT, 0, "list per_rank.peak_bytes",
-	 NULL, false},
+	BYTES("collective_bytes_0", "moved by rank 0", "per_rank.0.collective_bytes"),
+	BYTES("collective_bytes_min", "least moved by a rank", "min per_rank.collective_bytes"),
+	TEXT("layers", "layers of each device", "ranges per_rank.layers"),
+	TEXT("memory_each", "memory of each rank", "list per_rank.peak_bytes"),
 	COUNT("steps", "steps", "steps"),
-	{"first_loss", "first loss", "", KIND_NUMBER, 5, "first_loss", NULL, false},
-	{"final_loss", "final loss", "", KIND_NUMBER, 5, "final_loss", NULL, false},
+	NUMBER("first_loss", "first loss", 5, "first_loss"),
+	NUMBER("final_loss", "final loss", 5, "final_loss"),
 	COUNT("skipped_steps", "skipped steps", "skipped_steps"),
 	COUNT("nonfinite_losses", "NaN or Inf", "nonfinite_losses"),
-	{"loss_scale", "loss scale", "", KIND_NUMBER, 0, "last_step.loss_scale", NULL, false},
+	NUMBER("first_scale", "first loss scale", 0, "first_step.loss_scale"),
+	NUMBER("loss_scale", "loss scale", 0, "last_step.loss_scale"),
+	NUMBER("grad_norm", "last gradient norm", 6, "last_step.grad_norm"),
 	/* kolm max-batch and kolm schedule */
 	COUNT("max_batch", "largest batch", "rows.0.batch"),
 	BYTES("max_batch_bytes", "memory it takes", "rows.0.bytes"),
 	BYTES("limit_bytes", "limit", "rows.0.limit"),
-	{"confirmed", "confirmed by running", "", KIND_FLAG, 0, "rows.0.confirmed", NULL,
-	 false},
+	FLAG("confirmed", "confirmed by running", "rows.0.confirmed"),
 	COUNT("activations", "activations alive", "max stages.activations"),
-	MS("makespan_ms", "makespan", "makespan_ms"),
+	NUMBER("makespan_ms", "makespan", 3, "makespan_ms"),
 };
+/* clang-format on */
 
 int columns_find(const struct columns *c, const char *key)
 {
@@ -159,7 +154,8 @@ static enum status add_own(struct columns *c, const json_t *own, struct error *e
 			     .unit = text_or(own, "unit", ""),
 			     .digits = digits ? (int)json_integer_value(digits) : 2,
 			     .from = text_or(own, "from", NULL),
-			     .formula = text_or(own, "formula", NULL)};
+			     .formula = text_or(own, "formula", NULL),
+			     .observe = json_object_get(own, "observe")};
 	int k = 0;
 
 	while (column_kinds[k] && strcmp(column_kinds[k], kind))
@@ -168,7 +164,7 @@ static enum status add_own(struct columns *c, const json_t *own, struct error *e
 		FAIL(err, ERR_USAGE, "column '%.40s': kind '%.40s'", key, kind);
 		return HINT(err, "integer, number, percent, bytes, text or flag");
 	}
-	if (!new.from == !new.formula) {
+	if ((new.from != NULL) + (new.formula != NULL) + (new.observe != NULL) != 1) {
 		FAIL(err, ERR_USAGE, "column '%.40s' needs a formula or a place it is from",
 		     key);
 		return HINT(err,
@@ -177,6 +173,7 @@ static enum status add_own(struct columns *c, const json_t *own, struct error *e
 	if (columns_find(c, key) >= 0)
 		return FAIL(err, ERR_USAGE, "there is a column '%.40s' already", key);
 	new.kind = (enum column_kind)k;
+	new.timed = new.from && (!strcmp(new.unit, "ms") || !strcmp(new.unit, "s"));
 	c->list[c->count++] = new;
 	return OK;
 }

@@ -21,9 +21,11 @@ struct column {
 	const char *key, *label, *unit;
 	enum column_kind kind;
 	int digits;
-	const char *from;    /* "[max|min|mean|sum|list|ranges ]a.b.0.c", or NULL */
-	const char *formula; /* or NULL; both NULL: known from the case itself */
+	const char *from;      /* "[max|min|mean|sum|list|ranges ]a.b.0.c", or NULL */
+	const char *formula;   /* or NULL; none of the three: known from the case itself */
+	const json_t *observe; /* claims about its row that make its text, or NULL */
 	bool axis;
+	bool timed; /* what it is depends on how long something took */
 };
 
 struct columns {
@@ -39,6 +41,16 @@ int columns_find(const struct columns *c, const char *key);
 
 /* Do tables, charts, formulas and filters name what there is? */
 enum status columns_check(const struct study *s, const char *where, struct error *err);
+
+/* A name of the caller's that a formula may use as well; one without a name ends a list. */
+struct constant {
+	const char *name;
+	double value;
+};
+/* Does a formula name columns that there are? more may be NULL. */
+enum status columns_check_formula(const struct columns *c, const char *formula,
+				  const struct constant *more, const char *where,
+				  struct error *err);
 
 /* A value as tables show it. */
 void column_text(const struct column *c, double value, char *buf, size_t size);

@@ -222,7 +222,19 @@ static enum status check_lists(const struct study *s, const char *where, struct 
 	static const struct member column[] = {{"key", STRING | NEEDED}, {"label", STRING},
 					       {"unit", STRING},	 {"kind", STRING},
 					       {"digits", WHOLE},	 {"formula", STRING},
-					       {"from", STRING}};
+					       {"from", STRING},	 {"observe", ARRAY}};
+	static const struct member question[] = {{"id", STRING | NEEDED},
+						 {"question", STRING | NEEDED},
+						 {"verdict", STRING | OBJECT | NEEDED},
+						 {"facts", ARRAY},
+						 {"say", ARRAY},
+						 {"where", OBJECT},
+						 {"at", OBJECT},
+						 {"per", STRING},
+						 {"shared", BOOL},
+						 {"table", STRING},
+						 {"figures", ARRAY},
+						 {"rows", ARRAY}};
 	static const struct {
 		const char *name;
 		const struct member *members;
@@ -231,7 +243,8 @@ static enum status check_lists(const struct study *s, const char *where, struct 
 		     {"charts", chart, ARRAY_SIZE(chart)},
 		     {"curves", curve, ARRAY_SIZE(curve)},
 		     {"gantts", gantt, ARRAY_SIZE(gantt)},
-		     {"columns", column, ARRAY_SIZE(column)}};
+		     {"columns", column, ARRAY_SIZE(column)},
+		     {"questions", question, ARRAY_SIZE(question)}};
 	char place[128];
 	enum status st = OK;
 
@@ -243,7 +256,8 @@ static enum status check_lists(const struct study *s, const char *where, struct 
 
 			snprintf(place, sizeof(place), "%s: %s[%zu]", where, lists[k].name, i);
 			TRY(members_check(one, place, lists[k].members, lists[k].count, err));
-			if (json_object_get(one, "id"))
+			/* Those of questions are the course's: 1.2.3. */
+			if (json_object_get(one, "id") && strcmp(lists[k].name, "questions"))
 				TRY(check_name(json_string_value(json_object_get(one, "id")),
 					       place, err));
 		}

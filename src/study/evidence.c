@@ -46,7 +46,8 @@ static json_t *read_json(const char *folder, const char *name)
 	return document;
 }
 
-/* The last line of metrics.jsonl, and how many steps had a loss that is no number. */
+/* The first and the last line of metrics.jsonl, and how many steps had a loss that is no
+   number. */
 static void add_steps(json_t *document, const char *folder)
 {
 	char path[PATH_MAX], *bytes = NULL, *rest, *line;
@@ -61,6 +62,8 @@ static void add_steps(json_t *document, const char *folder)
 		json_t *step = json_loads(line, 0, NULL);
 
 		bad += json_is_null(json_object_get(step, "loss"));
+		if (step && !json_object_get(document, "first_step"))
+			json_object_set(document, "first_step", step);
 		if (step)
 			json_object_set(document, "last_step", step);
 		json_decref(step);

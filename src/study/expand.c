@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const place_names[] = {"real", "virtual"};
+const char *const place_names[] = {"real", "simulated"};
 
 bool value_text(const json_t *value, char *buf, size_t size)
 {

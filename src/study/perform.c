@@ -48,18 +48,20 @@ static enum status conclude(const struct study *s, const struct plan *p,
 				.folder = folder,
 				.quick = quick,
 				.complete = is_complete(p, e)};
-	struct answer *answers = NULL;
+	json_t *answers = NULL;
 	enum status st;
 
 	TRY(columns_init(&columns, s, err));
 	TRY(results_init(&tables.by_case, &columns, p, e, false, err));
 	TRY(results_init(&tables.by_rank, &columns, p, e, true, err));
-	answers = answers_make(&tables, &result.answer_count);
+	observations_fill(&tables.by_case);
+	observations_fill(&tables.by_rank);
+	answers = answers_make(&tables);
 	result.answers = answers;
 	TRY(result_write(&result, err));
 	result_print(&result);
 out:
-	answers_free(answers, result.answer_count);
+	json_decref(answers);
 	results_release(&tables.by_case);
 	results_release(&tables.by_rank);
 	columns_release(&columns);

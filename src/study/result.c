@@ -165,44 +165,33 @@ static void put_lists(const struct result *r, struct json *j)
 	json_end_array(j);
 }
 
-static const char *question_text(const struct result *r, size_t i)
-{
-	const json_t *list = json_object_get(r->tables->study->root, "questions");
-
-	return json_string_value(json_object_get(json_array_get(list, i), "question"));
-}
-
 static enum status write_document(const struct result *r, struct error *err)
 {
 	const struct study *s = r->tables->study;
 	const json_t *requirements = json_object_get(s->root, "requirements");
 	char path[PATH_MAX];
+	struct text about;
 	struct json j;
 	enum status st;
 
 	json_init(&j, true);
 	json_begin_object(&j, NULL);
-	json_put_string(&j, "schema", "kolm.study/1");
+	json_put_string(&j, "schema", "kolm.study/2");
 	json_put_string(&j, "name", s->name);
 	json_put_string(&j, "title", s->title);
 	json_begin_array(&j, "requirements");
 	for (size_t i = 0; i < json_array_size(requirements); i++)
 		tree_put(&j, NULL, json_array_get(requirements, i));
 	json_end_array(&j);
-	json_put_string(&j, "about", s->about);
+	text_init(&about);
+	plan_add_text(r->tables->plan, s->about, &about);
+	json_put_string(&j, "about", about.data);
+	text_release(&about);
 	json_put_bool(&j, "quick", r->quick);
 	json_put_bool(&j, "complete", r->complete);
 	put_machine(&j);
 	put_lists(r, &j);
-	json_begin_array(&j, "answers");
-	for (size_t i = 0; i < r->answer_count; i++) {
-		json_begin_object(&j, NULL);
-		json_put_string(&j, "question", question_text(r, i));
-		json_put_string(&j, "answer", r->answers[i].text.data);
-		json_put_bool(&j, "supported", r->answers[i].supported);
-		json_end_object(&j);
-	}
-	json_end_array(&j);
+	tree_put(&j, "answers", r->answers);
 	bottlenecks_put(&r->tables->by_case, &j);
 	json_end_object(&j);
 	TRY(file_path(path, r->folder, "result.json", err));
@@ -267,20 +256,47 @@ static void print_lines(char *text)
 	text_release(&shown);
 }
 
+static const char *string_of(const json_t *object, const char *name)
+{
+	const char *s = json_string_value(json_object_get(object, name));
+
+	return s ? s : "";
+}
+
+static void add_answer(struct text *out, const json_t *answer)
+{
+	const json_t *parts = json_object_get(answer, "parts");
+
+	text_addf(out, "%s  %s\n  %s\n", string_of(answer, "id"), string_of(answer, "question"),
+		  string_of(answer, "verdict"));
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const json_t *part = json_array_get(parts, i);
+		const json_t *sentences = json_object_get(part, "sentences");
+		const char *device = string_of(part, "device");
+
+		if (*device)
+			text_addf(out, "  %s: ", device);
+		text_addf(out, "%s%s", *device ? "" : "  ", string_of(part, "verdict"));
+		for (size_t k = 0; k < json_array_size(sentences); k++)
+			text_addf(out, " %s", json_string_value(json_array_get(sentences, k)));
+		text_add(out, "\n");
+	}
+	text_add(out, "\n");
+}
+
 void result_print(const struct result *r)
 {
 	const json_t *tables = json_object_get(r->tables->study->root, "tables");
 	struct text text;
 
 	text_init(&text);
-	text_addf(&text, "%s%s\n%s\n\n", r->tables->study->title, r->quick ? " (quick)" : "",
-		  r->tables->study->about);
+	text_addf(&text, "%s%s\n", r->tables->study->title, r->quick ? " (quick)" : "");
+	plan_add_text(r->tables->plan, r->tables->study->about, &text);
+	text_add(&text, "\n\n");
 	for (size_t i = 0; i < json_array_size(tables); i++)
 		table_add_text(r->tables, json_array_get(tables, i), &text);
-	for (size_t i = 0; i < r->answer_count; i++)
-		text_addf(&text, "%s\n  %s%s\n", question_text(r, i),
-			  r->answers[i].supported ? "" : "(not supported by the data) ",
-			  r->answers[i].text.data);
+	for (size_t i = 0; i < json_array_size(r->answers); i++)
+		add_answer(&text, json_array_get(r->answers, i));
 	text_add(&text, "\n");
 	print_lines(text.data);
 	text_release(&text);

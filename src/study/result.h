@@ -7,8 +7,7 @@
 
 struct result {
 	const struct tables *tables;
-	const struct answer *answers;
-	size_t answer_count;
+	const json_t *answers; /* as answers_make made them */
 	const char *folder;
 	bool quick, complete;
 };

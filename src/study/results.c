@@ -86,38 +86,53 @@ bool row_matches(const struct results *r, const struct row *row, const json_t *w
 	return true;
 }
 
-/* Is other what row would be if the axes named in elsewhere ("ranks=1,delay=none") were
-   so? All other axes, and the device, are the same. */
+/* "first", "last" and "prev" choose among the values that an axis takes. */
+static bool is_choice(const char *value)
+{
+	return !strcmp(value, "first") || !strcmp(value, "last") || !strcmp(value, "prev");
+}
+
+/* The value of an axis that elsewhere ("ranks=1,delay=none") names, or NULL. */
+static const char *named_value(const char *elsewhere, const char *axis, char *buf, size_t size)
+{
+	size_t n = strlen(axis);
+
+	while (elsewhere && *elsewhere) {
+		elsewhere += strspn(elsewhere, " ");
+		if (!strncmp(elsewhere, axis, n) && elsewhere[n] == '=') {
+			snprintf(buf, size, "%.*s", (int)strcspn(elsewhere + n + 1, ","),
+				 elsewhere + n + 1);
+			return buf;
+		}
+		elsewhere = strchr(elsewhere, ',');
+		elsewhere += elsewhere != NULL;
+	}
+	return NULL;
+}
+
+/* Is other what row would be if the axes named in elsewhere were so? All other axes, and
+   the device, are the same; an axis with a choice may be anything. */
 static bool is_elsewhere(const struct results *r, const struct row *row,
 			 const struct row *other, const char *elsewhere)
 {
-	bool named[512] = {false};
-	char copy[STUDY_NAME_MAX], *rest = copy, *word;
-	int device = columns_find(r->columns, "device"),
-	    group = columns_find(r->columns, "group");
+	const struct columns *c = r->columns;
+	char value[STUDY_NAME_MAX];
 
-	snprintf(copy, sizeof(copy), "%s", elsewhere);
-	while ((word = strsep(&rest, ","))) {
-		char *value = strchr(word, '=');
-		int column;
-
-		if (!value)
-			return false;
-		*value++ = '\0';
-		column = columns_find(r->columns, word + strspn(word, " "));
-		if (column >= 512 || !cell_is(&other->cells[column], value))
-			return false;
-		named[column] = true;
-	}
-	if (other->rank != row->rank && !named[columns_find(r->columns, "rank")])
+	if (other->rank != row->rank && !named_value(elsewhere, "rank", value, sizeof(value)))
 		return false;
-	for (int i = 0; i < r->columns->count && i < 512; i++) {
+	for (int i = 0; i < c->count; i++) {
 		const struct cell *a = &row->cells[i], *b = &other->cells[i];
+		bool device = !strcmp(c->list[i].key, "device");
 
-		if (named[i] || (!r->columns->list[i].axis && i != device && i != group))
+		if (named_value(elsewhere, c->list[i].key, value, sizeof(value))) {
+			if (!is_choice(value) && !cell_is(b, value))
+				return false;
+			continue;
+		}
+		if (!c->list[i].axis && !device && strcmp(c->list[i].key, "group"))
 			continue;
 		/* Commands that measure no time belong to every device. */
-		if (i == device && strcmp(row->run_case->command, other->run_case->command))
+		if (device && strcmp(row->run_case->command, other->run_case->command))
 			continue;
 		/* An axis that one of them does not have can't differ. */
 		if ((!a->text && isnan(a->value)) || (!b->text && isnan(b->value)))
@@ -128,11 +143,41 @@ static bool is_elsewhere(const struct results *r, const struct row *row,
 	return true;
 }
 
+bool row_differs_only_in(const struct results *r, const struct row *row,
+			 const struct row *other, const char *axis)
+{
+	char elsewhere[STUDY_NAME_MAX + 8];
+
+	snprintf(elsewhere, sizeof(elsewhere), "%s=last", axis);
+	return is_elsewhere(r, row, other, elsewhere);
+}
+
+/* The row that elsewhere means, seen from row; rows are in the order of the axes' values. */
+static const struct row *find_elsewhere(const struct results *r, const struct row *row,
+					const char *elsewhere)
+{
+	const struct row *found = NULL;
+	bool last = strstr(elsewhere, "=last"), prev = strstr(elsewhere, "=prev");
+
+	for (int i = 0; i < r->count; i++) {
+		if (prev && &r->rows[i] == row)
+			return found;
+		if (!is_elsewhere(r, row, &r->rows[i], elsewhere))
+			continue;
+		found = &r->rows[i];
+		if (!last && !prev)
+			return found;
+	}
+	return prev ? NULL : found;
+}
+
 /* Where a formula looks its names up: in one repetition of all rows, or (-1) the medians. */
 struct context {
 	const struct results *results;
 	const struct row *row;
+	const struct constant *more;
 	int rep;
+	bool shared; /* found on the way */
 };
 
 static double option_value(const struct run_case *c, const char *name)
@@ -148,47 +193,104 @@ static double option_value(const struct run_case *c, const char *name)
 		       : NAN;
 }
 
+/* How far the repetitions of a cell lie apart: 0 if all are the same. */
+static double range_of(const struct cell *cell, int reps)
+{
+	double least = INFINITY, most = -INFINITY;
+	int n = 0;
+
+	for (int i = 0; i < reps; i++)
+		if (!isnan(cell->reps[i])) {
+			least = fmin(least, cell->reps[i]);
+			most = fmax(most, cell->reps[i]);
+			n++;
+		}
+	return n > 1 ? most - least : NAN;
+}
+
+/* A column by its key, or with "_range" behind it how far its repetitions lie apart. */
+static int find_column(const struct columns *c, const char *name, bool *range)
+{
+	static const char suffix[] = "_range";
+	char key[STUDY_NAME_MAX];
+	size_t n = strlen(name);
+	int column = columns_find(c, name);
+
+	*range = column < 0 && n > sizeof(suffix) - 1 && n < sizeof(key) &&
+		 !strcmp(name + n - (sizeof(suffix) - 1), suffix);
+	if (!*range)
+		return column;
+	snprintf(key, sizeof(key), "%.*s", (int)(n - (sizeof(suffix) - 1)), name);
+	return columns_find(c, key);
+}
+
 static bool lookup(void *arg, const char *name, const char *elsewhere, double *value)
 {
-	const struct context *c = arg;
+	struct context *c = arg;
 	const struct results *r = c->results;
 	const struct row *row = c->row;
-	int column = columns_find(r->columns, name);
+	const struct cell *cell;
+	bool range;
+	int column;
 
 	*value = NAN;
-	if (elsewhere) {
-		row = NULL;
-		for (int i = 0; i < r->count && !row; i++)
-			if (is_elsewhere(r, c->row, &r->rows[i], elsewhere))
-				row = &r->rows[i];
-		if (!row)
+	for (const struct constant *k = c->more; k && k->name; k++)
+		if (!strcmp(k->name, name) && !elsewhere) {
+			*value = k->value;
 			return true;
-	}
-	if (column < 0)
+		}
+	if (elsewhere)
+		row = find_elsewhere(r, row, elsewhere);
+	if (!row)
+		return true;
+	column = find_column(r->columns, name, &range);
+	if (column < 0) {
 		*value = option_value(row->run_case, name);
+		return true;
+	}
+	cell = &row->cells[column];
+	c->shared = c->shared || cell->shared;
+	if (range)
+		*value = range_of(cell, r->reps);
 	else
-		*value =
-			c->rep < 0 ? row->cells[column].value : row->cells[column].reps[c->rep];
+		*value = c->rep < 0 ? cell->value : cell->reps[c->rep];
 	return true;
+}
+
+enum status results_eval(const struct results *r, const struct row *row, const char *formula,
+			 const struct constant *more, struct quantity *q, struct error *err)
+{
+	struct context c = {.results = r, .row = row, .more = more, .rep = -1};
+	enum status st;
+
+	*q = (struct quantity){.value = NAN, .total = r->reps};
+	TRY(formula_eval(formula, lookup, &c, &q->value, err));
+	for (c.rep = 0; c.rep < r->reps; c.rep++) {
+		TRY(formula_eval(formula, lookup, &c, &q->reps[c.rep], err));
+		q->count += !isnan(q->reps[c.rep]);
+	}
+	q->shared = c.shared;
+out:
+	return st;
 }
 
 static void fill_formula(struct results *r, struct row *row, int column)
 {
 	const char *formula = r->columns->list[column].formula;
 	struct cell *cell = &row->cells[column];
+	struct context c = {.results = r, .row = row, .rep = -1};
 	double *sorted = r->values; /* room of the first cell, which is a text */
 	int n = 0;
 
 	assert(row->cells);
-	for (int rep = 0; rep < r->reps; rep++) {
-		struct context c = {r, row, rep};
-
-		formula_eval(formula, lookup, &c, &cell->reps[rep], NULL);
-		if (!isnan(cell->reps[rep]))
-			sorted[n++] = cell->reps[rep];
+	formula_eval(formula, lookup, &c, &cell->value, NULL);
+	for (c.rep = 0; c.rep < r->reps; c.rep++) {
+		formula_eval(formula, lookup, &c, &cell->reps[c.rep], NULL);
+		if (!isnan(cell->reps[c.rep]))
+			sorted[n++] = cell->reps[c.rep];
 	}
-	formula_eval(formula, lookup, &(struct context){r, row, -1}, &cell->value, NULL);
 	cell->spread = n ? spread_of(sorted, n) : NAN;
+	cell->shared = c.shared;
 }
 
 static void fill_measured(struct results *r, struct row *row, int column, json_t **documents)
@@ -255,6 +357,8 @@ static void fill_row(struct results *r, struct row *row, json_t **documents)
 	/* Virtual devices sleep: they share no cores. */
 	if (row->run_case->place == PLACE_VIRTUAL && row->good)
 		row->cells[columns_find(r->columns, "oversubscribed")].value = 0;
+	for (int i = 0; row_value(r, row, "oversubscribed") == 1 && i < r->columns->count; i++)
+		row->cells[i].shared = r->columns->list[i].timed;
 }
 
 /* How many rows a case has. */

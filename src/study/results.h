@@ -28,6 +28,7 @@ struct cell {
 	double value, spread; /* NAN: nothing is known */
 	char *text;	      /* instead of a number, or NULL */
 	double *reps;	      /* (reps) */
+	bool shared;	      /* it is made of times of ranks that shared cores */
 };
 
 struct row {
@@ -56,6 +57,24 @@ double row_value(const struct results *r, const struct row *row, const char *key
 /* As tables show it; "" where nothing is known. */
 void row_text(const struct results *r, const struct row *row, const char *key, char *buf,
 	      size_t size);
+
+/*
+ * A number that a formula makes of the columns, seen from one row: of their medians, and in
+ * every repetition by itself, so that what ran in turn is compared in pairs.
+ */
+struct quantity {
+	double value;		     /* NAN: not known */
+	double reps[STUDY_REPS_MAX]; /* NAN: not known in that one */
+	int total, count;	     /* repetitions, and those that know it */
+	bool shared;		     /* ranks shared cores where its times were taken */
+};
+/* more: names of the caller's, or NULL. */
+enum status results_eval(const struct results *r, const struct row *row, const char *formula,
+			 const struct constant *more, struct quantity *q, struct error *err);
+
+/* Is other the same case as row but for that axis? */
+bool row_differs_only_in(const struct results *r, const struct row *row,
+			 const struct row *other, const char *axis);
 
 /* Does the row have these values ({"ranks": [2, 4], "device": "real"})? NULL: all do. */
 bool row_matches(const struct results *r, const struct row *row, const json_t *where);

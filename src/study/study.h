@@ -93,6 +93,10 @@ enum status plan_init(struct plan *p, const struct study *s, const struct plan_o
 		      struct error *err);
 void plan_release(struct plan *p);
 
+/* A text of the study with {axis} and {option} replaced by the values that the plan has:
+   "1, 2 and 4". A quick plan says what it does, not what the whole one would do. */
+void plan_add_text(const struct plan *p, const char *text, struct text *out);
+
 /* The arguments of a case behind "kolm", one text each; the last ones name the folder. */
 enum { CASE_ARGS_MAX = 160 };
 struct case_args {

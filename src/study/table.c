@@ -1,5 +1,6 @@
 /* table.c - see table.h */
 #include "study/table.h"
+#include "base/util.h"
 #include "study/calibrate.h"
 
 #include <ctype.h>
@@ -40,6 +41,44 @@ static bool has_spread(const struct column *c)
 static bool is_shown(const struct results *r, const json_t *table, const struct row *row)
 {
 	return row_matches(r, row, json_object_get(table, "where"));
+}
+
+static void add_title(const struct tables *t, const json_t *table, struct text *out)
+{
+	plan_add_text(t->plan, json_string_value(json_object_get(table, "title")), out);
+}
+
+/* The value of an option that all rows of the table have; false: they differ, or none has. */
+static bool common_option(const struct results *r, const json_t *table, const char *name,
+			  char *buf, size_t size)
+{
+	char own[STUDY_NAME_MAX];
+	bool any = false;
+
+	for (int i = 0; i < r->count; i++) {
+		const json_t *value = json_object_get(r->rows[i].run_case->options, name);
+
+		if (!is_shown(r, table, &r->rows[i]))
+			continue;
+		if (!value || !value_text(value, own, sizeof(own)) || (any && strcmp(own, buf)))
+			return false;
+		snprintf(buf, size, "%s", own);
+		any = true;
+	}
+	return any;
+}
+
+void table_add_caption(const struct tables *t, const json_t *table, struct text *out)
+{
+	static const char *const options[] = {
+		"dim", "depth",	   "batch",	"micro-batches", "micro-batch-size", "dp", "pp",
+		"mp",  "schedule", "precision", "steps"};
+	const struct results *r = table_results(t, table);
+	char value[STUDY_NAME_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (common_option(r, table, options[i], value, sizeof(value)))
+			text_addf(out, "%s%s %s", out->len ? ", " : "", options[i], value);
 }
 
 void table_add_note(const struct tables *t, const json_t *table, struct text *out)
@@ -136,7 +175,14 @@ void table_put_json(const struct tables *t, const json_t *table, struct json *j)
 
 	json_begin_object(j, NULL);
 	json_put_string(j, "id", json_string_value(json_object_get(table, "id")));
-	json_put_string(j, "title", json_string_value(json_object_get(table, "title")));
+	text_init(&note);
+	add_title(t, table, &note);
+	json_put_string(j, "title", note.data);
+	text_release(&note);
+	text_init(&note);
+	table_add_caption(t, table, &note);
+	json_put_string(j, "caption", note.data);
+	text_release(&note);
 	json_begin_array(j, "columns");
 	for (size_t i = 0; i < column_count(table); i++)
 		put_column(r, table, i, j);
@@ -268,14 +314,19 @@ static bool any_failed(const struct results *r, const json_t *table)
 	return false;
 }
 
-static void add_markdown_head(const struct results *r, const json_t *table, bool failed,
+static void add_markdown_head(const struct tables *t, const json_t *table, bool failed,
 			      struct text *out)
 {
+	const struct results *r = table_results(t, table);
+	struct text title;
 	char cell[512];
 
+	text_init(&title);
+	add_title(t, table, &title);
 	text_add(out, "## ");
-	add_markdown(out, json_string_value(json_object_get(table, "title")));
+	add_markdown(out, title.data);
 	text_add(out, "\n\n|");
+	text_release(&title);
 	for (size_t i = 0; i < column_count(table); i++) {
 		format_heading(column_of(r, table, i), cell, sizeof(cell));
 		add_markdown_cell(out, cell);
@@ -293,7 +344,7 @@ void table_add_markdown(const struct tables *t, const json_t *table, struct text
 	struct text note;
 	char cell[512];
 
-	add_markdown_head(r, table, failed, out);
+	add_markdown_head(t, table, failed, out);
 	for (int k = 0; k < r->count; k++) {
 		const struct row *row = &r->rows[k];
 
@@ -352,7 +403,8 @@ void table_add_text(const struct tables *t, const json_t *table, struct text *ou
 				width[i] = width_of(cell);
 		}
 	}
-	text_addf(out, "%s\n\n", json_string_value(json_object_get(table, "title")));
+	add_title(t, table, out);
+	text_add(out, "\n\n");
 	for (size_t i = 0; i < column_count(table); i++) {
 		format_heading(column_of(r, table, i), raw, sizeof(raw));
 		text_printable(cell, sizeof(cell), raw);

@@ -20,6 +20,8 @@ void table_add_csv(const struct tables *t, const json_t *table, struct text *out
 void table_add_markdown(const struct tables *t, const json_t *table, struct text *out);
 void table_add_text(const struct tables *t, const json_t *table, struct text *out);
 
+/* What all its rows have in common: "dim 1024, depth 8, batch 64". */
+void table_add_caption(const struct tables *t, const json_t *table, struct text *out);
 /* How it was measured: repetitions, spread, failures, devices, and its own note. */
 void table_add_note(const struct tables *t, const json_t *table, struct text *out);
 
