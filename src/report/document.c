@@ -162,6 +162,12 @@ void document_paragraphf(struct document *d, const char *fmt, ...)
 	va_end(ap);
 }
 
+void document_led(struct document *d, const char *lead, const char *text)
+{
+	if (*text)
+		add(d, BLOCK_LED, lead)->answer = document_string(d, text);
+}
+
 void document_note(struct document *d, const char *text)
 {
 	if (*text)
@@ -182,33 +188,45 @@ void document_code(struct document *d, const char *text)
 		add(d, BLOCK_CODE, text);
 }
 
-void document_table(struct document *d, struct table *table)
+int document_table(struct document *d, struct table *table)
 {
-	if (table && table->column_count)
-		add(d, BLOCK_TABLE, "")->table = table;
+	if (!table || !table->column_count)
+		return 0;
+	add(d, BLOCK_TABLE, "")->table = table;
+	if (!*table->title)
+		return 0;
+	table->title = document_stringf(d, "Table %d. %s", ++d->tables, table->title);
+	return d->tables;
 }
 
-void document_chart(struct document *d, struct chart *chart)
+int document_chart(struct document *d, struct chart *chart)
 {
-	if (chart && chart_has_points(chart))
-		add(d, BLOCK_CHART, "")->chart = chart;
+	if (!chart || !chart_has_points(chart))
+		return 0;
+	add(d, BLOCK_CHART, "")->chart = chart;
+	chart->title = document_stringf(d, "Figure %d. %s", ++d->figures, chart->title);
+	return d->figures;
 }
 
-void document_drawing(struct document *d, const struct drawing *drawing, const char *caption)
+int document_drawing(struct document *d, const struct drawing *drawing, const char *caption)
 {
 	struct block *b = add(d, BLOCK_DRAWING, "");
 
 	b->drawing = *drawing;
-	b->caption = document_string(d, caption);
+	b->caption = document_stringf(d, "Figure %d. %s", ++d->figures, caption);
+	return d->figures;
 }
 
-void document_answer(struct document *d, const char *question, const char *answer,
-		     bool supported)
+struct section document_answer(struct document *d, const char *id, const char *question,
+			       const char *verdict, bool supported)
 {
 	struct block *b = add(d, BLOCK_ANSWER, question);
 
-	b->answer = document_string(d, answer);
+	b->number = document_string(d, id);
+	b->anchor = make_anchor(d, "q", id);
+	b->answer = document_string(d, verdict);
 	b->supported = supported;
+	return (struct section){b->anchor, b->number};
 }
 
 void document_move(struct document *d, size_t from, size_t to)

@@ -18,6 +18,7 @@
 enum block_kind {
 	BLOCK_HEADING,
 	BLOCK_PARAGRAPH,
+	BLOCK_LED,  /* a paragraph behind a lead */
 	BLOCK_NOTE, /* small print */
 	BLOCK_ITEM, /* of a list */
 	BLOCK_CODE, /* lines */
@@ -41,10 +42,10 @@ struct drawing {
 struct block {
 	enum block_kind kind;
 	int level;	    /* of a heading: 1, 2, 3 */
-	const char *number; /* of a heading: "3.1", or "" */
-	const char *anchor; /* of a heading: names it in links */
+	const char *number; /* of a heading: "3.1", of a question: "1.2.3", or "" */
+	const char *anchor; /* of a heading or question: names it in links */
 	const char *text;   /* of a heading, paragraph, note, code; the question; the lead */
-	const char *answer; /* and what follows a lead */
+	const char *answer; /* the verdict; what follows a lead */
 	const char *link;   /* an item that leads to a heading of that anchor, or NULL */
 	bool supported;	    /* the data say so */
 	struct table *table;
@@ -59,6 +60,7 @@ struct document {
 	struct block *blocks;
 	size_t count, capacity;
 	int numbers[3]; /* of the last heading of each level */
+	int tables, figures;
 };
 
 void document_init(struct document *d);
@@ -78,17 +80,22 @@ struct section {
 struct section document_heading(struct document *d, int level, const char *id,
 				const char *text);
 void document_paragraph(struct document *d, const char *text);
+/* The same behind a lead that is set apart. */
+void document_led(struct document *d, const char *lead, const char *text);
 void document_paragraphf(struct document *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void document_note(struct document *d, const char *text);
 /* lead is set apart, and leads to the heading of that anchor (or NULL). */
 void document_item(struct document *d, const char *lead, const char *text, const char *link);
 void document_code(struct document *d, const char *text);
-void document_table(struct document *d, struct table *table);
-void document_chart(struct document *d, struct chart *chart);
-void document_drawing(struct document *d, const struct drawing *drawing, const char *caption);
-void document_answer(struct document *d, const char *question, const char *answer,
-		     bool supported);
+/* Tables with a title, charts and drawings are numbered; these return the number, 0 where
+   there is none. */
+int document_table(struct document *d, struct table *table);
+int document_chart(struct document *d, struct chart *chart);
+int document_drawing(struct document *d, const struct drawing *drawing, const char *caption);
+/* A question with its id, and the verdict; what else is said follows as paragraphs. */
+struct section document_answer(struct document *d, const char *id, const char *question,
+			       const char *verdict, bool supported);
 /* Put the blocks from that one on before block to: what leads to something can be built
    after it. */
 void document_move(struct document *d, size_t from, size_t to);

@@ -181,11 +181,11 @@ static void add_heading(const struct block *b, struct text *out)
 
 static void add_answer(const struct block *b, struct text *out)
 {
-	text_add(out, "<div class=\"answer\">\n");
-	element(out, "<p class=\"question\">", b->text, "</p>\n");
-	if (!b->supported)
-		text_add(out, "<p class=\"open\">The data do not settle this:</p>\n");
-	element(out, "<p>", b->answer, "</p>\n</div>\n");
+	text_addf(out, "<div class=\"answer\" id=\"%s\">\n", b->anchor);
+	element(out, "<p class=\"question\"><span class=\"number\">", b->number, "</span> ");
+	element(out, "", b->text, "</p>\n");
+	element(out, b->supported ? "<p class=\"verdict\">" : "<p class=\"open\">", b->answer,
+		"</p>\n</div>\n");
 }
 
 static void add_item(const struct block *b, struct text *out)
@@ -218,6 +218,10 @@ static void add_block(const struct block *b, struct text *out)
 		break;
 	case BLOCK_PARAGRAPH:
 		element(out, "<p>", b->text, "</p>\n");
+		break;
+	case BLOCK_LED:
+		element(out, "<p class=\"led\"><b>", b->text, "</b> ");
+		element(out, "", b->answer, "</p>\n");
 		break;
 	case BLOCK_NOTE:
 		element(out, "<p class=\"note\">", b->text, "</p>\n");

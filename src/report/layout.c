@@ -101,6 +101,14 @@ static double start_height(struct layout *l, size_t i)
 	}
 }
 
+/* What can be linked to begins here. */
+static void put_target(struct layout *l, size_t i)
+{
+	l->heading_pages[i] = l->page;
+	if (l->sheet)
+		l->sheet->heading(l->sheet, &l->document->blocks[i], l->y);
+}
+
 static void put_heading(struct layout *l, size_t i)
 {
 	const struct block *b = &l->document->blocks[i];
@@ -114,9 +122,7 @@ static void put_heading(struct layout *l, size_t i)
 		l->page_section = l->section;
 	if (l->y > CONTENT_TOP)
 		l->y += above_heading[b->level - 1];
-	l->heading_pages[i] = l->page;
-	if (l->sheet)
-		l->sheet->heading(l->sheet, b, l->y);
+	put_target(l, i);
 	if (*b->number) {
 		number = canvas_text_width(l->canvas, s->font, b->number) + s->font.size * 0.7;
 		canvas_text(l->canvas, MARGIN, l->y + s->font.size,
@@ -148,15 +154,46 @@ static void put_code(struct layout *l, const char *text)
 	l->y += 9;
 }
 
-static void put_answer(struct layout *l, const struct block *b)
+int layout_page_of(const struct layout *l, const char *anchor)
 {
-	layout_need(l, 3 * body.leading);
-	layout_flow(l, &bold, MARGIN, CONTENT_WIDTH, b->text);
-	if (!b->supported)
-		layout_flow(l, &small_print, MARGIN + 14, CONTENT_WIDTH - 14,
-			    "The data do not settle this:");
-	layout_flow(l, &body, MARGIN + 14, CONTENT_WIDTH - 14, b->answer);
-	l->y += 6;
+	for (size_t i = 0; i < l->document->count; i++)
+		if (!strcmp(l->document->blocks[i].anchor, anchor))
+			return l->heading_pages[i];
+	return 0;
+}
+
+/* A lead in bold, and the text behind it. */
+static void put_led(struct layout *l, const char *lead, const char *text, double indent)
+{
+	double width = canvas_text_width(l->canvas, bold.font, lead) + 6;
+	const char *rest;
+	size_t n;
+
+	n = layout_line(l, &body.font, CONTENT_WIDTH - indent - width, text, &rest);
+	layout_need(l, 2 * body.leading);
+	canvas_text(l->canvas, MARGIN + indent, l->y + bold.font.size,
+		    (struct label){.font = bold.font}, lead);
+	layout_put_line(l, &body, MARGIN + indent + width, l->y + body.font.size, text, n);
+	l->y += body.leading;
+	if (*rest)
+		layout_flow(l, &body, MARGIN + indent, CONTENT_WIDTH - indent, rest);
+	l->y += 3;
+}
+
+static void put_answer(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+	double number = canvas_text_width(l->canvas, bold.font, b->number) + 6;
+
+	layout_need(l, 5 * body.leading);
+	l->y += 4;
+	put_target(l, i);
+	canvas_text(l->canvas, MARGIN, l->y + bold.font.size,
+		    (struct label){.font = bold.font, .ink = INK_STRONG + HUE_SKY}, b->number);
+	layout_flow(l, &bold, MARGIN + number, CONTENT_WIDTH - number, b->text);
+	layout_flow(l, b->supported ? &bold : &body, MARGIN + 14, CONTENT_WIDTH - 14,
+		    b->answer);
+	l->y += 2;
 }
 
 static void put_item(struct layout *l, const struct block *b)
@@ -251,6 +288,9 @@ static size_t put_block(struct layout *l, size_t i)
 		layout_flow(l, &body, MARGIN, CONTENT_WIDTH, b->text);
 		l->y += 6;
 		break;
+	case BLOCK_LED:
+		put_led(l, b->text, b->answer, 14);
+		break;
 	case BLOCK_NOTE:
 		layout_flow(l, &small_print, MARGIN, CONTENT_WIDTH, b->text);
 		l->y += 8;
@@ -270,7 +310,7 @@ static size_t put_block(struct layout *l, size_t i)
 		layout_drawing(l, b);
 		break;
 	case BLOCK_ANSWER:
-		put_answer(l, b);
+		put_answer(l, i);
 		break;
 	case BLOCK_CONTENTS:
 		put_contents(l);

@@ -15,7 +15,7 @@ struct layout {
 	struct canvas *canvas; /* where text goes: the sheet's, or one that draws nothing */
 	double y;	       /* the next block begins here */
 	int page, pages;
-	int *heading_pages;		    /* by block */
+	int *heading_pages;		    /* by block, of headings and questions */
 	const char *section, *page_section; /* now, and for the head of this page */
 };
 
@@ -29,6 +29,9 @@ struct canvas *blank_canvas_init(struct blank_canvas *b, struct canvas *real);
 /* Go to a new page unless so much fits on this one. */
 void layout_need(struct layout *l, double height);
 void layout_new_page(struct layout *l);
+
+/* The page of the heading or question of that anchor; 0: there is none. */
+int layout_page_of(const struct layout *l, const char *anchor);
 
 /* How text is set. */
 struct setting {
@@ -52,6 +55,10 @@ void layout_flow(struct layout *l, const struct setting *s, double x, double wid
 /* The same in a place of its own, first base line at y. */
 void layout_put(struct layout *l, const struct setting *s, double x, double y, double width,
 		enum anchor anchor, const char *text);
+
+/* So many bytes of text in one line. */
+void layout_put_line(struct layout *l, const struct setting *s, double x, double y,
+		     const char *text, size_t n);
 
 /* The chart that is block i, or it and the next side by side; returns the block after. */
 size_t layout_charts(struct layout *l, size_t i);

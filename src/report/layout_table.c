@@ -7,7 +7,7 @@
 
 #define ROW_PAD 5.0
 
-static const double sizes[] = {8.2, 7.6, 7, 6.4, 5.8, 5.3};
+static const double sizes[] = {8.2, 7.6, 7};
 static const struct setting title_setting = {
 	{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0, false};
 static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0, false};
@@ -24,6 +24,8 @@ static void cell_text(const struct grid_of_cells *g, int row, int column, struct
 {
 	if (row < 0)
 		column_format(&g->t->columns[column], out);
+	else if (g->t->columns[column].kind == COLUMN_PAGE)
+		text_addf(out, "%d", layout_page_of(g->l, g->t->rows[row].values[column].link));
 	else
 		value_format(&g->t->columns[column], &g->t->rows[row].values[column], out);
 }

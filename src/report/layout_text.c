@@ -168,3 +168,9 @@ void layout_put(struct layout *l, const struct setting *s, double x, double y, d
 		text = next;
 	}
 }
+
+void layout_put_line(struct layout *l, const struct setting *s, double x, double y,
+		     const char *text, size_t n)
+{
+	put_line(l, s, x, y, ANCHOR_START, text, n);
+}

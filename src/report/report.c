@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { GRID_DRAWN_MAX = 32, STAGES = 4, MICRO_BATCHES = 8, SENTENCE_MAX = 300 };
+enum { GRID_DRAWN_MAX = 32, STAGES = 4, MICRO_BATCHES = 8 };
 
 static struct value text_value(const char *s)
 {
@@ -22,7 +22,6 @@ static void add_overview(struct document *d, const struct sources *s)
 
 	if (!t || !s->study_count)
 		return;
-	t->title = "Studies in this report";
 	t->columns[0].label = "study";
 	t->columns[1].label = "requirements";
 	t->columns[2] = (struct column){"cases", "", COLUMN_INTEGER, 0};
@@ -56,39 +55,30 @@ static void add_machine(struct document *d, const struct sources *s)
 	struct table *t = s->study_count ? study_machine(&s->studies[0], d) : NULL;
 
 	if (t) {
-		t->title = "Where it was measured";
+		document_heading(d, 3, "machine", "Where it was measured");
 		document_table(d, t);
 	}
 }
 
-/* The first sentence, or as many words of it as a summary can bear. */
-static const char *first_sentence(struct document *d, const char *text)
-{
-	const char *end = strstr(text, ". ");
-	size_t n = end ? (size_t)(end - text) + 1 : strlen(text);
-
-	if (n <= SENTENCE_MAX)
-		return document_stringf(d, "%.*s", (int)n, text);
-	for (n = SENTENCE_MAX; n > 1 && text[n] != ' ';)
-		n--;
-	return document_stringf(d, "%.*s …", (int)n, text);
-}
-
+/* One sentence a study: the verdict on its first question that has one. */
 static void add_short_answers(struct document *d, const struct sources *s)
 {
-	int n = 0;
+	bool begun = false;
 
-	for (int i = 0; i < s->study_count; i++)
-		n += study_first_answer(&s->studies[i]) != NULL;
-	if (!n)
-		return;
-	document_heading(d, 3, "in-short", "In short");
 	for (int i = 0; i < s->study_count; i++) {
-		const char *answer = study_first_answer(&s->studies[i]);
+		struct answer a;
 
-		if (answer)
-			document_item(d, s->studies[i].title, first_sentence(d, answer),
-				      s->studies[i].section.anchor);
+		for (size_t k = 0; study_answer(&s->studies[i], k, &a); k++) {
+			if (!a.supported)
+				continue;
+			if (!begun)
+				document_heading(d, 3, "in-short", "In short");
+			begun = true;
+			document_item(
+				d, document_stringf(d, "%s (%s)", s->studies[i].title, a.id),
+				document_stringf(d, "%s %s", a.question, a.verdict), a.anchor);
+			break;
+		}
 	}
 }
 
@@ -105,10 +95,11 @@ static struct grid choose_grid(const struct sources *s)
 	return best.dp > 1 && best.pp > 1 && best.mp > 1 ? best : (struct grid){2, 2, 2};
 }
 
-static struct section add_grid(struct document *d, const struct sources *s)
+static void add_grid(struct document *d, const struct sources *s)
 {
 	struct grid g = choose_grid(s);
-	struct section section = document_heading(d, 1, "grid", "The grid of ranks");
+
+	document_heading(d, 1, "grid", "The grid of ranks");
 
 	document_paragraphf(
 		d,
@@ -128,7 +119,6 @@ static struct section add_grid(struct document *d, const struct sources *s)
 				 "The grid --dp %d --pp %d --mp %d, as 'kolm grid' draws it. A "
 				 "number is a rank.",
 				 g.dp, g.pp, g.mp));
-	return section;
 }
 
 static enum status add_overlap(struct document *d, struct error *err)
@@ -190,8 +180,9 @@ static bool add_measured(struct document *d, const struct sources *s, timeline_r
 				figure_timeline(
 					d, &g.timeline, g.title,
 					document_stringf(d,
-							 "As measured: step %d of %s in "
-							 "the study '%s'.",
+							 "%s: step %d of %s in the study "
+							 "'%s'.",
+							 g.simulated ? "Simulated" : "Measured",
 							 g.step, g.run, s->studies[i].title));
 			timeline_release(&g.timeline);
 		}
@@ -221,15 +212,14 @@ out:
 	return st;
 }
 
-static struct section add_runs(struct document *d, struct sources *s, timeline_reader reader)
+static void add_runs(struct document *d, struct sources *s, timeline_reader reader)
 {
-	struct section section = {NULL, NULL};
 	size_t place, end;
 
 	if (!s->run_count)
-		return section;
+		return;
 	document_new_page(d);
-	section = document_heading(d, 1, "runs", "Runs");
+	document_heading(d, 1, "runs", "Runs");
 	document_paragraph(d, "Single runs, as 'kolm train' has left them.");
 	/* The table of all of them links to what follows: it is made when that is there. */
 	place = d->count;
@@ -238,7 +228,6 @@ static struct section add_runs(struct document *d, struct sources *s, timeline_r
 	end = d->count;
 	document_table(d, run_result_compare(s->runs, s->run_count, d));
 	document_move(d, end, place);
-	return section;
 }
 
 static void add_title(struct document *d, const struct sources *s,
@@ -262,7 +251,6 @@ static void add_title(struct document *d, const struct sources *s,
 enum status report_build(struct document *d, struct sources *s, const struct report_options *o,
 			 struct error *err)
 {
-	struct report_sections own;
 	size_t summary, end;
 	enum status st;
 
@@ -270,16 +258,16 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	add_title(d, s, o);
 	document_heading(d, 1, "summary", "Summary");
 	summary = d->count;
-	own.grid = add_grid(d, s);
-	own.overlap = document_heading(d, 1, "overlap", "How the pipeline overlaps");
+	add_grid(d, s);
+	document_heading(d, 1, "overlap", "How the pipeline overlaps");
 	TRY(add_overlap(d, err));
 	/* Of what was just explained, or of anything. */
 	if (!add_measured(d, s, o->read_timeline, "1f1b"))
 		add_measured(d, s, o->read_timeline, "");
 	TRY(add_studies(d, s, o->read_timeline, err));
-	own.runs = add_runs(d, s, o->read_timeline);
+	add_runs(d, s, o->read_timeline);
 	report_add_bottlenecks(d, s);
-	report_add_index(d, s, &own);
+	report_add_index(d, s);
 	/* The summary links to all that: it is made last and put in its place. */
 	end = d->count;
 	add_overview(d, s);

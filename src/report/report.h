@@ -19,12 +19,8 @@ struct report_options {
 enum status report_build(struct document *d, struct sources *s, const struct report_options *o,
 			 struct error *err);
 
-/* report_end.c: the last two sections. */
+/* report_end.c: the last sections. */
 void report_add_bottlenecks(struct document *d, const struct sources *s);
-struct report_sections {
-	struct section grid, overlap, runs;
-};
-void report_add_index(struct document *d, const struct sources *s,
-		      const struct report_sections *own);
+void report_add_index(struct document *d, const struct sources *s);
 
 #endif

@@ -156,83 +156,63 @@ void report_add_bottlenecks(struct document *d, const struct sources *s)
 
 /* ---- the index ---- */
 
-/* The section of the report itself that answers a requirement. */
-static struct section own_section(const struct report_sections *own, const char *id)
+struct question {
+	struct answer answer;
+	const struct study *study;
+};
+
+/* 1.2.3 before 1.5.A1 before 2.1 before P.1, as bytes have it. */
+static int by_id(const void *a, const void *b)
 {
-	if (!strcmp(id, "A1") || !strcmp(id, "A2"))
-		return own->grid;
-	if (!strcmp(id, "A3"))
-		return own->overlap;
-	if (!strcmp(id, "B2"))
-		return own->runs;
-	return (struct section){NULL, NULL};
+	const struct question *x = a, *y = b;
+
+	return strcmp(x->answer.id, y->answer.id);
 }
 
-static bool answers(const struct study *s, const char *id)
+static struct question *collect_questions(const struct sources *s, int *count)
 {
-	const char *other;
-
-	for (int i = 0; (other = study_requirement(s, i)); i++)
-		if (!strcmp(other, id))
-			return true;
-	return false;
-}
-
-static int count_rows(const struct sources *s, const struct report_sections *own,
-		      const char *id)
-{
-	int n = own_section(own, id).anchor != NULL || !strcmp(id, "A7");
-
-	for (int i = 0; i < s->study_count; i++)
-		n += answers(&s->studies[i], id);
-	return imax(n, 1);
-}
-
-static struct value link_value(const struct section *section)
-{
-	return (struct value){.present = true, .text = section->label, .link = section->anchor};
-}
-
-/* The rows of a requirement: one for each section that answers it. */
-static int fill_rows(struct document *d, const struct sources *s,
-		     const struct report_sections *own, const struct requirement *r,
-		     struct row *rows)
-{
-	struct section section = own_section(own, r->id);
+	struct question *all = NULL, one = {.study = NULL};
 	int n = 0;
 
-	if (!strcmp(r->id, "A7"))
-		rows[n++].values[2] =
-			text_value("this report, with the commands of every study");
-	if (section.anchor)
-		rows[n++].values[2] = link_value(&section);
 	for (int i = 0; i < s->study_count; i++)
-		if (answers(&s->studies[i], r->id))
-			rows[n++].values[2] = link_value(&s->studies[i].section);
-	if (!n)
-		rows[n++].values[2] = text_value(document_stringf(d, "not here: %s", r->how));
-	rows[0].values[0] = text_value(r->id);
-	rows[0].values[1] = text_value(r->what);
-	return n;
+		for (size_t k = 0; study_answer(&s->studies[i], k, &one.answer); k++) {
+			struct question *more = realloc(all, (size_t)(n + 1) * sizeof(*more));
+
+			if (!more)
+				break;
+			all = more;
+			one.study = &s->studies[i];
+			all[n++] = one;
+		}
+	if (n)
+		qsort(all, (size_t)n, sizeof(*all), by_id);
+	*count = n;
+	return all;
 }
 
-void report_add_index(struct document *d, const struct sources *s,
-		      const struct report_sections *own)
+void report_add_index(struct document *d, const struct sources *s)
 {
-	struct table *t;
-	int rows = 0;
+	int n;
+	struct question *all = collect_questions(s, &n);
+	struct table *t = n ? table_new(&d->arena, 4, n) : NULL;
 
-	for (size_t i = 0; i < requirement_count; i++)
-		rows += count_rows(s, own, requirements[i].id);
-	t = table_new(&d->arena, 3, rows);
-	if (!t)
-		return;
-	document_heading(d, 1, "requirements", "Where each requirement is answered");
-	t->columns[0].label = "id";
-	t->columns[1].label = "requirement";
-	t->columns[2].label = "section";
-	rows = 0;
-	for (size_t i = 0; i < requirement_count; i++)
-		rows += fill_rows(d, s, own, &requirements[i], &t->rows[rows]);
-	document_table(d, t);
+	if (t) {
+		document_heading(d, 1, "answers", "Every question, its page and the verdict");
+		t->columns[0].label = "id";
+		t->columns[1].label = "question";
+		t->columns[2] = (struct column){"page", "", COLUMN_PAGE, -1};
+		t->columns[3].label = "verdict";
+		for (int i = 0; i < n; i++) {
+			const struct answer *a = &all[i].answer;
+			struct value *v = t->rows[i].values;
+
+			v[0] = text_value(document_string(d, a->id));
+			v[0].link = a->anchor;
+			v[1] = text_value(document_string(d, a->question));
+			v[2] = (struct value){.present = true, .link = a->anchor};
+			v[3] = text_value(document_string(d, a->verdict));
+		}
+		document_table(d, t);
+	}
+	free(all);
 }

@@ -24,8 +24,8 @@ static void check(struct study *s, struct fields *f)
 	json_t *requirements = field_array(f, s->root, "requirements"), *r;
 	size_t i;
 
-	if (f->status == OK && strcmp(schema, "kolm.study/1"))
-		fields_fail(f, "schema", "is '%.40s', not kolm.study/1", schema);
+	if (f->status == OK && strcmp(schema, "kolm.study/2"))
+		fields_fail(f, "schema", "is '%.40s', not kolm.study/2", schema);
 	s->name = field_string(f, s->root, "name", NULL);
 	s->title = field_string(f, s->root, "title", s->name);
 	field_string(f, s->root, "about", "");
@@ -113,19 +113,20 @@ void study_count(const struct study *s, int *rows, int *failed)
 	}
 }
 
-const char *study_first_answer(const struct study *s)
+bool study_answer(const struct study *s, size_t i, struct answer *a)
 {
-	size_t i;
-	json_t *a;
+	const json_t *o = json_array_get(json_object_get(s->root, "answers"), i);
+	const char *id = json_string_value(json_object_get(o, "id"));
+	const char *question = json_string_value(json_object_get(o, "question"));
+	const char *verdict = json_string_value(json_object_get(o, "verdict"));
+	const char *anchor = json_string_value(json_object_get(o, "anchor"));
 
-	json_array_foreach(json_object_get(s->root, "answers"), i, a)
-	{
-		const char *text = json_string_value(json_object_get(a, "answer"));
-
-		if (text && !json_is_false(json_object_get(a, "supported")))
-			return text;
-	}
-	return NULL;
+	*a = (struct answer){.id = id ? id : "",
+			     .question = question ? question : "",
+			     .verdict = verdict ? verdict : "",
+			     .anchor = anchor,
+			     .supported = !json_is_false(json_object_get(o, "supported"))};
+	return o != NULL;
 }
 
 bool study_bottleneck(const struct study *s, size_t i, struct bottleneck *b)

@@ -38,6 +38,7 @@ const char *study_requirement(const struct study *s, int i);
 struct gantt {
 	const char *title, *run;
 	int step;
+	bool simulated;		  /* on virtual devices, which compute nothing */
 	struct timeline timeline; /* the caller's */
 };
 bool study_gantt(const struct study *s, size_t i, timeline_reader reader, struct gantt *g);
@@ -53,8 +54,13 @@ struct table *study_machine(const struct study *s, struct document *d);
 void study_count(const struct study *s, int *rows, int *failed);
 bool study_is_quick(const struct study *s);
 bool study_is_complete(const struct study *s);
-/* The first answer that the data support, or NULL. */
-const char *study_first_answer(const struct study *s);
+/* Its i-th answer; false: there are no more. */
+struct answer {
+	const char *id, *question, *verdict;
+	const char *anchor; /* NULL until it is in a document */
+	bool supported;
+};
+bool study_answer(const struct study *s, size_t i, struct answer *a);
 
 struct bottleneck {
 	const char *what, *where;

@@ -1,9 +1,9 @@
 /* study_sections.c - a study's part of a report; see study_result.h */
 #include "report/study_result.h"
 #include "base/file.h"
+#include "base/util.h"
 #include "report/fields.h"
 #include "report/figures.h"
-#include "report/requirements.h"
 
 #include <string.h>
 
@@ -14,20 +14,23 @@ static void add_heading(struct study *s, struct document *d)
 
 	s->section = document_heading(d, 2, s->name, s->title);
 	text_init(&text);
-	for (int i = 0; (id = study_requirement(s, i)); i++) {
-		const struct requirement *r = requirement_find(id);
-
-		text_addf(&text, "%s%s%s%s", i ? "; " : "Answers ", id, r ? ": " : "",
-			  r ? r->what : "");
-	}
+	for (int i = 0; (id = study_requirement(s, i)); i++)
+		text_addf(&text, "%s%s", i ? ", " : "Requirements ", id);
 	if (text.len)
 		text_add(&text, ". ");
 	if (study_is_quick(s))
-		text_add(&text, "Measured with --quick: fewer cases and repetitions. ");
+		text_add(&text, "With --quick: smaller models, fewer cases and repetitions. ");
 	if (!study_is_complete(s))
 		text_addf(&text, "Stopped before its end: 'kolm study %s' goes on.", s->name);
 	document_note(d, text.data);
 	text_release(&text);
+}
+
+/* What number a table or chart of the result has in the document. */
+static void remember(const json_t *spec, int number)
+{
+	if (spec && number)
+		json_object_set_new((json_t *)spec, "number", json_integer(number));
 }
 
 /* Charts follow the table that they are made from. */
@@ -41,7 +44,7 @@ static void add_charts(struct study *s, struct document *d, struct fields *f, co
 		const char *of = json_string_value(json_object_get(spec, "table"));
 
 		if (of && !strcmp(of, table))
-			document_chart(d, study_chart(f, s->root, spec, d));
+			remember(spec, document_chart(d, study_chart(f, s->root, spec, d)));
 		fields_leave(f, back);
 	}
 }
@@ -78,7 +81,7 @@ static void add_tables(struct study *s, struct document *d, struct fields *f)
 		const json_t *spec = field_element(f, tables, i);
 		const char *id = field_string(f, spec, "id", NULL);
 
-		document_table(d, study_table(f, spec, d));
+		remember(spec, document_table(d, study_table(f, spec, d)));
 		fields_leave(f, back);
 		if (f->status == OK)
 			add_charts(s, d, f, id);
@@ -92,7 +95,9 @@ static void add_curves(struct study *s, struct document *d, struct fields *f)
 	for (size_t i = 0; i < json_array_size(curves); i++) {
 		size_t back = fields_enter(f, "curves", i);
 
-		document_chart(d, study_curve(f, field_element(f, curves, i), d));
+		const json_t *spec = field_element(f, curves, i);
+
+		remember(spec, document_chart(d, study_curve(f, spec, d)));
 		fields_leave(f, back);
 	}
 }
@@ -106,7 +111,8 @@ bool study_gantt(const struct study *s, size_t i, timeline_reader reader, struct
 
 	*g = (struct gantt){.title = title ? title : "",
 			    .run = run ? run : "",
-			    .step = (int)json_integer_value(json_object_get(spec, "step"))};
+			    .step = (int)json_integer_value(json_object_get(spec, "step")),
+			    .simulated = json_is_true(json_object_get(spec, "simulated"))};
 	if (reader && run && *s->folder && file_path(folder, s->folder, run, NULL) == OK &&
 	    reader(folder, g->step, &g->timeline, NULL) != OK)
 		g->timeline.stages = 0;
@@ -122,26 +128,132 @@ static void add_gantts(struct study *s, struct document *d, struct fields *f,
 	field_array(f, s->root, "gantts");
 	for (size_t i = 0; f->status == OK && study_gantt(s, i, reader, &g); i++) {
 		if (g.timeline.stages > 0)
-			figure_timeline(
-				d, &g.timeline, g.title,
-				document_stringf(d, "Measured: step %d of %s.", g.step, g.run));
+			figure_timeline(d, &g.timeline, g.title,
+					document_stringf(d, "%s. Step %d of %s.",
+							 g.simulated ? "Simulated" : "Measured",
+							 g.step, g.run));
 		timeline_release(&g.timeline);
 	}
+}
+
+/* The number of the table, chart or curve of that id; 0: it is not shown. */
+static int number_of(const struct study *s, const char *list, const char *id)
+{
+	size_t i;
+	json_t *one;
+
+	json_array_foreach(json_object_get(s->root, list), i, one)
+	{
+		const char *own = json_string_value(json_object_get(one, "id"));
+
+		if (own && id && !strcmp(own, id))
+			return (int)json_integer_value(json_object_get(one, "number"));
+	}
+	return 0;
+}
+
+/* "Table 3; figures 4, 5." */
+static void add_references(const struct study *s, const json_t *answer, struct text *out)
+{
+	int table = number_of(s, "tables", json_string_value(json_object_get(answer, "table"))),
+	    shown = 0;
+	size_t i;
+	json_t *one;
+
+	if (table)
+		text_addf(out, "Table %d", table);
+	json_array_foreach(json_object_get(answer, "figures"), i, one)
+	{
+		const char *id = json_string_value(one);
+		int figure = number_of(s, "charts", id) + number_of(s, "curves", id);
+
+		if (figure)
+			text_addf(out, "%s%d",
+				  shown++    ? ", "
+				  : out->len ? "; figure "
+					     : "Figure ",
+				  figure);
+	}
+	if (out->len)
+		text_add(out, ".");
+}
+
+/* What the rows of one device say. */
+static void add_part(const json_t *part, const char *verdict, struct fields *f,
+		     struct document *d)
+{
+	static const struct {
+		const char *device, *lead;
+	} leads[] = {{"real", "On this machine:"}, {"simulated", "Simulated devices:"}};
+	const char *device = field_string(f, part, "device", ""), *lead = "";
+	const char *own = field_string(f, part, "verdict", "");
+	const json_t *sentences = field_array(f, part, "sentences");
+	struct text text;
+
+	for (size_t i = 0; i < ARRAY_SIZE(leads); i++)
+		if (!strcmp(leads[i].device, device))
+			lead = leads[i].lead;
+	text_init(&text);
+	/* The verdict is said above already, unless this part has another one. */
+	if (strcmp(own, verdict))
+		text_add(&text, own);
+	for (size_t i = 0; i < json_array_size(sentences); i++) {
+		const char *sentence = json_string_value(json_array_get(sentences, i));
+
+		text_addf(&text, "%s%s", text.len ? " " : "", sentence ? sentence : "");
+	}
+	if (*lead)
+		document_led(d, lead, text.data);
+	else
+		document_paragraph(d, text.data);
+	text_release(&text);
+}
+
+/* Pairs of words: this is that. */
+static void add_pairs(const json_t *rows, struct document *d)
+{
+	struct table *t = table_new(&d->arena, 2, (int)json_array_size(rows));
+	size_t i;
+	json_t *row;
+
+	if (!t || !json_array_size(rows))
+		return;
+	t->columns[0].label = "in PyTorch";
+	t->columns[1].label = "here";
+	json_array_foreach(rows, i, row)
+	{
+		for (size_t k = 0; k < 2; k++) {
+			const char *s = json_string_value(json_array_get(row, k));
+
+			t->rows[i].values[k] = (struct value){
+				.present = true, .text = document_string(d, s ? s : "")};
+		}
+	}
+	document_table(d, t);
 }
 
 static void add_answers(struct study *s, struct document *d, struct fields *f)
 {
 	json_t *answers = field_array(f, s->root, "answers");
 
-	if (json_array_size(answers))
-		document_heading(d, 3, "answers", "Answers");
 	for (size_t i = 0; i < json_array_size(answers); i++) {
 		size_t back = fields_enter(f, "answers", i);
-		const json_t *a = field_element(f, answers, i);
+		json_t *a = field_element(f, answers, i), *parts = field_array(f, a, "parts");
+		const char *verdict = field_string(f, a, "verdict", NULL);
+		struct section section = document_answer(
+			d, field_string(f, a, "id", ""), field_string(f, a, "question", ""),
+			verdict, field_bool(f, a, "supported", true));
+		struct text references;
 
-		document_answer(d, field_string(f, a, "question", ""),
-				field_string(f, a, "answer", NULL),
-				field_bool(f, a, "supported", true));
+		if (a)
+			json_object_set_new(a, "anchor", json_string(section.anchor));
+		for (size_t k = 0; k < json_array_size(parts); k++)
+			add_part(field_element(f, parts, k), verdict, f, d);
+		add_pairs(field_array(f, a, "rows"), d);
+		text_init(&references);
+		add_references(s, a, &references);
+		document_note(d, references.data);
+		text_release(&references);
 		fields_leave(f, back);
 	}
 }
@@ -158,9 +270,5 @@ enum status study_add(struct study *s, struct document *d, timeline_reader reade
 	add_curves(s, d, &f);
 	add_gantts(s, d, &f, reader);
 	add_answers(s, d, &f);
-	if (s->commands && *s->commands) {
-		document_heading(d, 3, "commands", "Commands");
-		document_code(d, s->commands);
-	}
 	return f.status;
 }

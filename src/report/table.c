@@ -179,6 +179,10 @@ void value_format(const struct column *c, const struct value *v, struct text *ou
 		text_add(out, v->text ? v->text : "");
 		return;
 	}
+	if (c->kind == COLUMN_PAGE) {
+		text_add(out, "→");
+		return;
+	}
 	if (c->kind == COLUMN_FLAG) {
 		text_add(out, v->number != 0 ? "yes" : "");
 		return;

@@ -17,6 +17,7 @@ enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_FLAG, /* yes or nothing */
 	COLUMN_KIND_COUNT,
+	COLUMN_PAGE, /* of a report itself: where its link leads to, on paper a page's number */
 };
 /* COLUMN_KIND_COUNT: there is none of that name. */
 enum column_kind column_kind_of(const char *name);

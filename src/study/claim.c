@@ -126,7 +126,8 @@ static int gather(const struct inquiry *q, const json_t *form, struct candidate 
 		snprintf(list[n].name, sizeof(list[n].name), "%s", name);
 		n += !missing(&list[n].x);
 	}
-	for (int i = 0; json_is_string(of) && i < q->results->count && n < CANDIDATES_MAX; i++) {
+	for (int i = 0; json_is_string(of) && i < q->results->count && n < CANDIDATES_MAX;
+	     i++) {
 		const struct row *row = &q->results->rows[i];
 
 		if (row->failed || !row_differs_only_in(q->results, q->row, row, over))
@@ -302,9 +303,9 @@ json_t *claim_make(struct inquiry *q, const json_t *form)
 	numbers = json_array();
 	text_init(&text);
 	outcome = find_outcome(q, form, claim);
-	sentence = json_is_string(form)		  ? json_string_value(form)
+	sentence = json_is_string(form)	      ? json_string_value(form)
 		   : !strcmp(outcome, "said") ? member(form, "say")
-						  : member(form, outcome);
+					      : member(form, outcome);
 	if (sentence)
 		told = claim_tell(q, sentence, &text, numbers);
 	if (told != TOLD) {

@@ -6,7 +6,8 @@
  * that a sentence can't be said without its relation having been found:
  *
  *   "The step takes {step_ms}."                                 said as it is
- *   {"compare": "step_ms / step_ms[ranks=1]", "with": 1, "above": ..., "below": ..., "unsure": ...}
+ *   {"compare": "step_ms / step_ms[ranks=1]", "with": 1, "above": ..., "below": ..., "unsure":
+ * ...}
  *   {"equal": "final_loss_range", "with": 0, "within": 0, "yes": ..., "no": ...}
  *   {"largest": {"communication": "comm_ms", ...} or "drop", "over": "ranks", "least": 0.02,
  *    "found": "... {largest} {largest_value:ms} ...", "unsure": ..., "none": ...}

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* What a claim may say, and what it is made with. */
-static const char *const sentences[] = {"above", "below", "unsure", "yes",  "no",   "mixed",
-					"found", "none",  "good",   "poor", "few",  "unknown",
-					"shared", "say"};
+static const char *const sentences[] = {"above", "below",   "unsure", "yes",  "no",
+					"mixed", "found",   "none",   "good", "poor",
+					"few",	 "unknown", "shared", "say"};
 static const char *const formulas[] = {"compare", "equal", "y"};
 static const char *const columns[] = {"over", "x"};
 static const char *const numbers[] = {"with", "by", "within", "least"};

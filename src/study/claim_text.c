@@ -12,9 +12,12 @@ enum { EXPRESSION_MAX = 256 };
 
 /* What relations find: names that formulas of claims may hold as well. */
 static const struct constant found_names[] = {
-	{"largest", 1}, {"largest_value", 1}, {"second", 1}, {"second_value", 1},
-	{"serial", 1},	{"fraction", 1},      {"limit", 1},  {"r2", 1},
-	{"points", 1},	{"offset", 1},	      {"slope", 1},  {"lowest", 1},
+	{"largest", 1}, {"largest_value", 1},
+	{"second", 1},	{"second_value", 1},
+	{"serial", 1},	{"fraction", 1},
+	{"limit", 1},	{"r2", 1},
+	{"points", 1},	{"offset", 1},
+	{"slope", 1},	{"lowest", 1},
 	{"highest", 1}, {NULL, 0},
 };
 
@@ -92,8 +95,8 @@ static bool format_number(double value, const char *form, char *buf, size_t size
 	else if (!strcmp(form, "ms"))
 		snprintf(buf, size, "%.3g ms", value);
 	else if (*form == '%')
-		snprintf(buf, size, "%.*f %%", isdigit((unsigned char)form[1]) ? form[1] - '0' : 0,
-			 100 * value);
+		snprintf(buf, size, "%.*f %%",
+			 isdigit((unsigned char)form[1]) ? form[1] - '0' : 0, 100 * value);
 	else if (!strcmp(form, "b"))
 		units_format_size((uint64_t)fmax(value, 0), buf, size);
 	else if (isdigit((unsigned char)form[0]) && !form[1])
@@ -147,7 +150,8 @@ enum telling claim_tell(const struct inquiry *q, const char *sentence, struct te
 			text_add(out, word);
 			continue;
 		}
-		if (results_eval(q->results, q->row, formula, q->found.numbers, &x, NULL) != OK ||
+		if (results_eval(q->results, q->row, formula, q->found.numbers, &x, NULL) !=
+			    OK ||
 		    isnan(x.value))
 			return NOT_KNOWN;
 		if (x.shared)

@@ -134,6 +134,7 @@ static void put_gantt(const struct result *r, const json_t *gantt, struct json *
 		json_put_string(j, "title", json_string_value(json_object_get(gantt, "title")));
 		json_put_string(j, "run", run);
 		json_put_int(j, "step", (int64_t)row_value(cases, row, "steps") - 1);
+		json_put_bool(j, "simulated", row->run_case->place == PLACE_VIRTUAL);
 		json_end_object(j);
 		return;
 	}

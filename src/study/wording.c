@@ -34,11 +34,7 @@ static bool add_values(const struct plan *p, const char *name, struct text *out)
 		n += k == n;
 	}
 	for (int i = 0; i < n; i++)
-		text_addf(out, "%s%s",
-			  i == 0      ? ""
-			  : i < n - 1 ? ", "
-				      : " and ",
-			  values[i]);
+		text_addf(out, "%s%s", i == 0 ? "" : i < n - 1 ? ", " : " and ", values[i]);
 	return n > 0;
 }
 
