@@ -115,8 +115,9 @@ static json_t *make_part(const struct results *r, const json_t *question, const 
 	supported = verdict && claim_is_decided(verdict);
 	json_array_append_new(q.claims, verdict);
 	add_claims(&q, json_object_get(question, "say"), sentences);
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:o}", "device", device, "case",
-			 q.row->run_case->name, "supported", supported, "verdict",
+	return json_pack("{s:s, s:s, s:i, s:b, s:s, s:o, s:o}", "device", device, "case",
+			 q.row->run_case->name, "rank", q.row->rank, "supported", supported,
+			 "verdict",
 			 *text_of(verdict, "text") ? text_of(verdict, "text") : nothing_known,
 			 "sentences", sentences, "claims", q.claims);
 }
