@@ -220,7 +220,7 @@ static void add_block(const struct block *b, struct text *out)
 		element(out, "<p>", b->text, "</p>\n");
 		break;
 	case BLOCK_LED:
-		element(out, "<p class=\"led\"><b>", b->text, "</b> ");
+		element(out, "<p class=\"led\"><strong>", b->text, "</strong> ");
 		element(out, "", b->answer, "</p>\n");
 		break;
 	case BLOCK_NOTE:

@@ -122,7 +122,8 @@ static void text_can_break_nothing(void **state)
 	document_paragraph(&d, evil);
 	document_code(&d, evil);
 	document_item(&d, evil, evil, NULL);
-	document_answer(&d, evil, evil, false);
+	document_answer(&d, evil, evil, evil, false);
+	document_led(&d, evil, evil);
 	t = table_new(&d.arena, 1, 2);
 	t->title = t->columns[0].label = document_string(&d, evil);
 	t->rows[0].values[0] = (struct value){.present = true, .text = t->title};
@@ -234,7 +235,7 @@ static void add_random_block(struct random *r, struct document *d)
 		document_chart(d, random_chart(r, d));
 		break;
 	case 5:
-		document_answer(d, random_text(r, d, 9), random_text(r, d, 60),
+		document_answer(d, "1.2.3", random_text(r, d, 9), random_text(r, d, 60),
 				random_int(r, 0, 1));
 		break;
 	default:
@@ -294,21 +295,22 @@ static void a_long_table_repeats_its_heading(void **state)
 /* ---- studies ---- */
 
 static const char small_study[] =
-	"{\"schema\": \"kolm.study/1\", \"name\": \"s\", \"title\": \"S\","
+	"{\"schema\": \"kolm.study/2\", \"name\": \"s\", \"title\": \"S\","
 	" \"requirements\": [\"B3\"], \"tables\": [{\"id\": \"t\", \"title\": \"T\","
 	" \"columns\": [{\"key\": \"ranks\", \"label\": \"ranks\", \"kind\": \"integer\"},"
 	"  {\"key\": \"ms\", \"label\": \"step\", \"unit\": \"ms\", \"kind\": \"number\","
 	"   \"digits\": 2, \"spread\": \"ms_spread\"}],"
 	" \"rows\": [{\"device\": \"real\", \"ranks\": 4, \"ms\": 3.5, \"ms_spread\": 0.25},"
 	"  {\"device\": \"real\", \"ranks\": 1, \"ms\": 10, \"failed\": null},"
-	"  {\"device\": \"virtual\", \"ranks\": 1, \"ms\": 9, \"oversubscribed\": true},"
-	"  {\"device\": \"virtual\", \"ranks\": 8, \"failed\": \"no memory\"}]}],"
+	"  {\"device\": \"simulated\", \"ranks\": 1, \"ms\": 9, \"oversubscribed\": true},"
+	"  {\"device\": \"simulated\", \"ranks\": 8, \"failed\": \"no memory\"}]}],"
 	" \"charts\": [{\"id\": \"c\", \"table\": \"t\", \"kind\": \"line\", \"x\": \"ranks\","
 	"  \"y\": [\"ms\"], \"split\": \"device\"},"
 	"  {\"id\": \"d\", \"table\": \"t\", \"kind\": \"bar\", \"x\": \"ranks\", \"y\": [\"ms\"],"
 	"  \"where\": {\"device\": \"real\"}}],"
 	" \"gantts\": [{\"title\": \"G\", \"run\": \"runs/a\", \"step\": 3}],"
-	" \"answers\": [{\"question\": \"Q?\", \"answer\": \"A.\", \"supported\": true}],"
+	" \"answers\": [{\"id\": \"1.1\", \"question\": \"Q?\", \"verdict\": \"A.\","
+	"  \"supported\": true}],"
 	" \"bottlenecks\": [{\"what\": \"w\", \"where\": \"h\", \"ms\": 1, \"share\": 0.5}]}";
 
 static const struct block *find_block(const struct document *d, enum block_kind kind, int nth)
@@ -334,7 +336,7 @@ static void charts_show_what_tables_say(void **state)
 	t = find_block(&d, BLOCK_TABLE, 0)->table;
 	/* Device and over-subscription are shown although the columns leave them out. */
 	assert_int_equal(t->column_count, 4);
-	assert_string_equal(t->rows[2].values[0].text, "virtual");
+	assert_string_equal(t->rows[2].values[0].text, "simulated");
 	assert_true(t->rows[2].values[1].number == 1);
 	assert_true(t->rows[0].values[3].number == 3.5 && t->rows[0].values[3].spread == 0.25);
 	assert_string_equal(t->rows[3].failed, "failed: no memory");
@@ -401,6 +403,7 @@ out:
 
 static void the_sample_studies_make_a_report(void **state)
 {
+	static const char *const ids[] = {"1.2.1", "2.1", "2.3.3", "3.1.1", "3.4", "P.2"};
 	struct report_options o = {.title = "T", .read_timeline = two_stages};
 	struct sources sources = {.studies = NULL};
 	struct watcher w = {.counted = "A step on two ranks"};
@@ -421,11 +424,11 @@ static void the_sample_studies_make_a_report(void **state)
 	text_init(&out);
 	html_format(&d, &out);
 	assert_null(html_problem(out.data));
-	for (const char *id = "A1A2A3A4A5A6A7A8B1B2B3B4B5B6B7B8C1C2C3C4D1D2D3D4D5"; *id;
-	     id += 2) {
-		char cell[16];
+	/* Every answer is in the index, and the index leads to it. */
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		char cell[64];
 
-		snprintf(cell, sizeof(cell), "<td>%.2s</td>", id);
+		snprintf(cell, sizeof(cell), ">%s</a></td>", ids[i]);
 		assert_non_null(strstr(out.data, cell));
 	}
 	text_release(&out);
@@ -450,7 +453,7 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 	static const struct {
 		const char *from, *to, *message;
 	} cases[] = {
-		{"kolm.study/1", "kolm.study/9", "r.json: schema is 'kolm.study/9', not"},
+		{"kolm.study/2", "kolm.study/9", "r.json: schema is 'kolm.study/9', not"},
 		{"\"name\": \"s\"", "\"name\": 3", "r.json: name is not a string"},
 		{"[\"B3\"]", "[3]", "requirements has an element that is not a string"},
 		{"\"integer\"", "\"int\"", "tables[0].columns[0].kind 'int' is no kind"},
@@ -464,7 +467,8 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		{"\"y\": [\"ms\"]", "\"y\": []", "charts[0].y names no column"},
 		{"\"where\": {\"device\": \"real\"}", "\"where\": 1",
 		 "charts[1].where is not an object"},
-		{"\"answer\": \"A.\"", "\"answers\": \"A.\"", "answers[0].answer is missing"},
+		{"\"verdict\": \"A.\"", "\"verdicts\": \"A.\"",
+		 "answers[0].verdict is missing"},
 		{"\"gantts\": [", "\"gantts\": 1, \"g\": [", "gantts is not an array"},
 		{"\"name\": \"s\",", "", "name is missing"},
 		{"}]}", "}]", "r.json is not valid JSON: line 1, column"},
@@ -523,7 +527,8 @@ static void a_run_shows_its_ranks_and_losses(void **state)
 	c = find_block(&d, BLOCK_CHART, 2)->chart;
 	assert_int_equal(c->series[0].count, 2);
 	assert_true(c->series[0].points[1].y == 1.5);
-	assert_string_equal(find_block(&d, BLOCK_CHART, 3)->chart->title, "Loss scale");
+	assert_string_equal(find_block(&d, BLOCK_CHART, 3)->chart->title,
+			    "Figure 4. Loss scale");
 	run_result_release(&r);
 	document_release(&d);
 	assert_int_equal(run_result_parse(&r, no_grid, strlen(no_grid), "", "s.json", &err),
