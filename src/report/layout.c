@@ -10,7 +10,10 @@
 static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0, false};
 static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
-enum { CODE_KEPT = 8 }; /* lines of a command that are not divided */
+enum {
+	CODE_KEPT = 8,	 /* lines of a command that are not divided */
+	ANSWER_KEPT = 5, /* lines of a question and what follows */
+};
 static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0, false};
 static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0, false};
 static const struct setting headings[] = {
@@ -96,6 +99,8 @@ static double start_height(struct layout *l, size_t i)
 		return 0;
 	case BLOCK_CODE:
 		return CODE_KEPT * code.leading;
+	case BLOCK_ANSWER:
+		return ANSWER_KEPT * body.leading;
 	default:
 		return 3 * body.leading;
 	}
@@ -185,7 +190,7 @@ static void put_answer(struct layout *l, size_t i)
 	const struct block *b = &l->document->blocks[i];
 	double number = canvas_text_width(l->canvas, bold.font, b->number) + 6;
 
-	layout_need(l, 5 * body.leading);
+	layout_need(l, ANSWER_KEPT * body.leading);
 	l->y += 4;
 	put_target(l, i);
 	canvas_text(l->canvas, MARGIN, l->y + bold.font.size,

@@ -101,18 +101,18 @@ static void choose_size(struct grid_of_cells *g, double size)
 		(struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0, false};
 }
 
-static enum status prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
+/* Widths of the columns in the largest type that has room for them; false: none has. */
+static bool prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
 {
+	bool fits = false;
+
 	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN};
-	g->widths = calloc((size_t)t->column_count, sizeof(double));
-	if (!g->widths)
-		return ERR_MEMORY;
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+	g->widths = calloc((size_t)t->column_count + 1, sizeof(double));
+	for (size_t i = 0; g->widths && !fits && i < ARRAY_SIZE(sizes); i++) {
 		choose_size(g, sizes[i]);
-		if (share_out(g))
-			break;
+		fits = share_out(g);
 	}
-	return OK;
+	return fits;
 }
 
 static double table_width(const struct grid_of_cells *g)
@@ -157,7 +157,9 @@ static double row_height(const struct grid_of_cells *g, int row)
 		reason_place(g, &g->t->rows[row], &x, &width);
 		lines = imax(lines, layout_count_lines(g->l, s, width, g->t->rows[row].failed));
 	}
-	return fmin(lines * s->leading + ROW_PAD, CONTENT_BOTTOM - CONTENT_TOP - 40);
+	/* A page has room for the heading and a row, however long their words are. */
+	return fmin(lines * s->leading + ROW_PAD,
+		    (CONTENT_BOTTOM - CONTENT_TOP) * (row < 0 ? 0.3 : 0.6));
 }
 
 static void draw_cell(const struct grid_of_cells *g, int row, int column, double x)
@@ -228,22 +230,83 @@ static double start_height(const struct grid_of_cells *g)
 	return fmin(height + (all < page / 3 ? all : first), page / 2);
 }
 
-double layout_table_start(struct layout *l, const struct table *t)
-{
-	struct grid_of_cells g;
-	double height = 0;
+/* ---- tables that are too wide: several, each with the first columns ---- */
 
-	if (prepare(&g, l, t) == OK)
-		height = start_height(&g);
-	free(g.widths);
-	return height;
+enum { KEYS_MAX = 4 };
+
+/* The columns that say what a row is about: those before the first quantity. */
+static int count_keys(const struct table *t)
+{
+	int n = 0;
+
+	while (n < KEYS_MAX && n < t->column_count - 1 &&
+	       (t->columns[n].kind == COLUMN_TEXT || t->columns[n].kind == COLUMN_INTEGER ||
+		t->columns[n].kind == COLUMN_FLAG))
+		n++;
+	return n;
 }
 
-void layout_table(struct layout *l, const struct table *t)
+/* The first columns, and columns from .. to - 1. Released by part_release. */
+static bool part_init(struct table *part, const struct table *t, int keys, int from, int to)
+{
+	int n = keys + to - from, rows = t->row_count;
+	struct value *values = calloc((size_t)rows * (size_t)n + 1, sizeof(*values));
+
+	*part = *t;
+	part->columns = calloc((size_t)n, sizeof(*part->columns));
+	part->rows = calloc((size_t)rows + 1, sizeof(*part->rows));
+	if (!values || !part->columns || !part->rows) {
+		free(values);
+		free(part->columns);
+		free(part->rows);
+		return false;
+	}
+	part->column_count = n;
+	part->rows[0].values = values;
+	for (int k = 0; k < n; k++) {
+		int column = k < keys ? k : from + k - keys;
+
+		part->columns[k] = t->columns[column];
+		for (int i = 0; i < rows; i++)
+			values[(size_t)i * (size_t)n + (size_t)k] = t->rows[i].values[column];
+	}
+	for (int i = 0; i < rows; i++)
+		part->rows[i] = (struct row){values + (size_t)i * (size_t)n, t->rows[i].failed};
+	return true;
+}
+
+static void part_release(struct table *part)
+{
+	free(part->rows[0].values);
+	free(part->rows);
+	free(part->columns);
+}
+
+/* How many columns from that one on go beside the first ones; one at least. */
+static int columns_that_fit(struct layout *l, const struct table *t, int keys, int from)
+{
+	int to = t->column_count;
+	bool fits = false;
+
+	for (; to > from + 1 && !fits; to -= !fits) {
+		struct grid_of_cells g = {.widths = NULL};
+		struct table part;
+
+		if (!part_init(&part, t, keys, from, to))
+			return to;
+		fits = prepare(&g, l, &part);
+		free(g.widths);
+		part_release(&part);
+	}
+	return to;
+}
+
+static void put_table(struct layout *l, const struct table *t)
 {
 	struct grid_of_cells g;
 
-	if (prepare(&g, l, t) != OK)
+	prepare(&g, l, t);
+	if (!g.widths)
 		return;
 	layout_need(l, start_height(&g));
 	if (l->y > CONTENT_TOP)
@@ -266,4 +329,49 @@ void layout_table(struct layout *l, const struct table *t)
 		layout_flow(l, &note_setting, MARGIN, CONTENT_WIDTH, t->note);
 	l->y += 10;
 	free(g.widths);
+}
+
+/* The part of a table that begins with that column, which moves on; false: no more. */
+static bool next_part(struct layout *l, const struct table *t, int *from, struct table *part)
+{
+	int keys = count_keys(t), first = *from ? *from : keys, to;
+
+	if (*from >= t->column_count)
+		return false;
+	to = columns_that_fit(l, t, keys, first);
+	if (!part_init(part, t, keys, first, to))
+		return false;
+	if (*from)
+		part->title = "";
+	if (to < t->column_count)
+		part->note = "";
+	*from = to;
+	return true;
+}
+
+double layout_table_start(struct layout *l, const struct table *t)
+{
+	struct grid_of_cells g;
+	struct table part;
+	double height = 0;
+	int from = 0;
+
+	if (!next_part(l, t, &from, &part))
+		return 0;
+	prepare(&g, l, &part);
+	if (g.widths)
+		height = start_height(&g);
+	free(g.widths);
+	part_release(&part);
+	return height;
+}
+
+void layout_table(struct layout *l, const struct table *t)
+{
+	struct table part;
+
+	for (int from = 0; next_part(l, t, &from, &part);) {
+		put_table(l, &part);
+		part_release(&part);
+	}
 }
