@@ -267,6 +267,8 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	TRY(add_studies(d, s, o->read_timeline, err));
 	add_runs(d, s, o->read_timeline);
 	report_add_bottlenecks(d, s);
+	if (s->study_count)
+		report_add_stand_ins(d);
 	report_add_index(d, s);
 	/* The summary links to all that: it is made last and put in its place. */
 	end = d->count;

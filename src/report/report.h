@@ -20,7 +20,8 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 			 struct error *err);
 
 /* report_end.c: the last sections. */
-void report_add_bottlenecks(struct document *d, const struct sources *s);
+void report_add_bottlenecks(struct document *d, struct sources *s);
+void report_add_stand_ins(struct document *d);
 void report_add_index(struct document *d, const struct sources *s);
 
 #endif

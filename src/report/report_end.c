@@ -1,7 +1,6 @@
-/* report_end.c - the end of a report: bottlenecks, and where each requirement is answered. */
+/* report_end.c - the end of a report: bottlenecks, what stands in for what, every question. */
 #include "report/report.h"
 #include "base/util.h"
-#include "report/requirements.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,141 +16,139 @@ static struct value number_value(double x)
 	return (struct value){.present = !isnan(x), .number = x};
 }
 
-/* The largest share of a step first; what is not known last. */
-static int by_cost(const void *a, const void *b)
-{
-	const struct bottleneck *x = a, *y = b;
-	double p = isnan(x->share) ? -1 : x->share, q = isnan(y->share) ? -1 : y->share;
+enum { BOTTLENECKS = 3 };
 
-	if (p != q)
-		return p < q ? 1 : -1;
-	p = isnan(x->ms) ? -1 : x->ms;
-	q = isnan(y->ms) ? -1 : y->ms;
-	return (p < q) - (p > q);
+/* Does a say more about the engine than b? What was measured before what was simulated,
+   then by the share of the step. */
+static bool weighs_more(const struct bottleneck *a, const struct bottleneck *b)
+{
+	if (a->simulated != b->simulated)
+		return b->simulated;
+	return (isnan(a->share) ? -1 : a->share) > (isnan(b->share) ? -1 : b->share);
 }
 
-static struct bottleneck *collect(const struct sources *s, size_t *count)
+/* The three kinds of cost that weigh most, each with the case where it weighs most. */
+static int choose_bottlenecks(const struct sources *s, struct bottleneck best[BOTTLENECKS])
 {
-	struct bottleneck *all = NULL, one;
-	size_t n = 0;
+	struct bottleneck one;
+	int n = 0;
 
 	for (int i = 0; i < s->study_count; i++)
 		for (size_t k = 0; study_bottleneck(&s->studies[i], k, &one); k++) {
-			struct bottleneck *more = realloc(all, (n + 1) * sizeof(*more));
+			int at = 0;
 
-			if (!more)
-				break;
-			all = more;
-			all[n++] = one;
+			while (at < n && strcmp(best[at].what, one.what))
+				at++;
+			if (at < n && !weighs_more(&one, &best[at]))
+				continue;
+			/* It takes the place of its kind, or of the last one. */
+			if (at == n && n == BOTTLENECKS && !weighs_more(&one, &best[n - 1]))
+				continue;
+			if (at == n && n < BOTTLENECKS)
+				n++;
+			for (at = at < n ? at : n - 1;
+			     at > 0 && weighs_more(&one, &best[at - 1]); at--)
+				best[at] = best[at - 1];
+			best[at] = one;
 		}
-	if (n)
-		qsort(all, n, sizeof(*all), by_cost);
-	*count = n;
-	return all;
+	return n;
 }
 
-/* Which kind of cost, in how many cases, and how much at worst and in the middle. */
-struct kind_of_cost {
-	const char *what;
-	int cases;
-	double worst, middle;
-};
-
-static int sum_up(const struct bottleneck *all, size_t n, struct kind_of_cost *kinds)
+void report_add_bottlenecks(struct document *d, struct sources *s)
 {
-	int count = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		int seen = 0, cases = 0, at;
-
-		while (seen < count && strcmp(kinds[seen].what, all[i].what))
-			seen++;
-		if (seen < count)
-			continue;
-		for (size_t k = i; k < n; k++)
-			cases += !strcmp(all[k].what, all[i].what);
-		kinds[count] = (struct kind_of_cost){all[i].what, cases, all[i].share, NAN};
-		/* They are sorted: the middle one is the median. */
-		at = cases / 2;
-		for (size_t k = i; k < n; k++)
-			if (!strcmp(all[k].what, all[i].what) && at-- == 0)
-				kinds[count].middle = all[k].share;
-		count++;
-	}
-	return count;
-}
-
-static void add_kinds(struct document *d, const struct bottleneck *all, size_t n)
-{
-	struct kind_of_cost *kinds = calloc(n, sizeof(*kinds));
-	int count = kinds ? sum_up(all, n, kinds) : 0;
-	struct table *t = table_new(&d->arena, 4, count);
-
-	if (t && count) {
-		t->title = "Bottlenecks by kind, the largest first";
-		t->columns[0].label = "what costs time";
-		t->columns[1] = (struct column){"cases", "", COLUMN_INTEGER, 0};
-		t->columns[2] =
-			(struct column){"share of the step, at worst", "", COLUMN_PERCENT, -1};
-		t->columns[3] = (struct column){"in the middle", "", COLUMN_PERCENT, -1};
-		for (int i = 0; i < count; i++) {
-			struct value *v = t->rows[i].values;
-
-			v[0] = text_value(document_string(d, kinds[i].what));
-			v[1] = number_value(kinds[i].cases);
-			v[2] = number_value(kinds[i].worst);
-			v[3] = number_value(kinds[i].middle);
-		}
-		document_table(d, t);
-	}
-	free(kinds);
-}
-
-static void add_ranking(struct document *d, const struct bottleneck *all, size_t n)
-{
-	struct table *t = table_new(&d->arena, 5, (int)n);
+	struct bottleneck best[BOTTLENECKS];
+	int n = choose_bottlenecks(s, best);
+	struct table *t = n ? table_new(&d->arena, 5, n) : NULL;
+	struct text verdict;
 
 	if (!t)
 		return;
-	t->title = "All bottlenecks, ranked by their share of the step";
-	t->columns[0].label = "what";
-	t->columns[1].label = "where";
-	t->columns[2].label = "study";
-	t->columns[3] = (struct column){"cost", "ms", COLUMN_NUMBER, 2};
-	t->columns[4] = (struct column){"share of the step", "", COLUMN_PERCENT, -1};
-	for (size_t i = 0; i < n; i++) {
+	document_heading(d, 1, "bottlenecks", "Conclusion: the bottlenecks of the engine");
+	text_init(&verdict);
+	for (int i = 0; i < n; i++)
+		text_addf(&verdict, "%s%s",
+			  i == 0      ? ""
+			  : i < n - 1 ? ", "
+				      : " and ",
+			  best[i].what);
+	text_add(&verdict, ".");
+	if (*verdict.data >= 'a' && *verdict.data <= 'z')
+		*verdict.data = (char)(*verdict.data - 'a' + 'A');
+	s->conclusion =
+		(struct answer){.id = "P.5",
+				.question = "Which bottlenecks of the engine were observed?",
+				.verdict = document_string(d, verdict.data),
+				.supported = true};
+	s->conclusion.anchor =
+		document_answer(d, "P.5", s->conclusion.question, s->conclusion.verdict, true)
+			.anchor;
+	text_release(&verdict);
+	t->title = "What costs the engine time, why, and what helps";
+	t->columns[0].label = "bottleneck";
+	t->columns[1] = (struct column){"at worst, of the step", "", COLUMN_PERCENT, 0};
+	t->columns[2].label = "where";
+	t->columns[3].label = "cause";
+	t->columns[4].label = "remedy";
+	for (int i = 0; i < n; i++) {
 		struct value *v = t->rows[i].values;
 
-		v[0] = text_value(document_string(d, all[i].what));
-		v[1] = text_value(document_string(d, all[i].where));
-		v[2] = text_value(document_string(d, all[i].study->title));
-		v[2].link = all[i].study->section.anchor;
-		v[3] = number_value(all[i].ms);
-		v[4] = number_value(all[i].share);
+		v[0] = text_value(document_string(d, best[i].what));
+		v[1] = number_value(best[i].share);
+		v[2] = text_value(
+			document_stringf(d, "%s: %s", best[i].study->title, best[i].where));
+		v[2].link = best[i].study->section.anchor;
+		v[3] = text_value(document_string(d, best[i].cause));
+		v[4] = text_value(document_string(d, best[i].remedy));
 	}
 	document_table(d, t);
+	document_note(
+		d,
+		"Rows with trouble that a study puts in, with a baseline (base engine, naive "
+		"schedule, DataParallel) or with more ranks than cores are not counted.");
 }
 
-void report_add_bottlenecks(struct document *d, const struct sources *s)
-{
-	size_t n;
-	struct bottleneck *all = collect(s, &n);
+/* ---- what can't be seen here ---- */
 
-	if (n) {
-		document_new_page(d);
-		document_heading(d, 1, "bottlenecks", "Conclusion: the bottlenecks");
-		if (!isnan(all[0].share))
-			document_paragraphf(
-				d,
-				"The largest cost that was measured is '%s': %.0f %% of the step "
-				"(%s; study '%s'). Below, costs are ranked by the share of the "
-				"step that they take.",
-				all[0].what, all[0].share * 100, all[0].where,
-				all[0].study->title);
-		add_kinds(d, all, n);
-		add_ranking(d, all, n);
-	}
-	free(all);
+void report_add_stand_ins(struct document *d)
+{
+	static const char *const rows[][3] = {
+		{"GPUs, CUDA devices and their number",
+		 "ranks on CPU cores; --pp auto takes all cores", "nothing was run on a GPU"},
+		{"utilisation from nvidia-smi",
+		 "the share of the step that a rank computes, from its own records",
+		 "what a GPU would show"},
+		{"CUDA memory of each device",
+		 "every allocation of a rank by kind, to the byte, and its peak",
+		 "the caching of an allocator, fragmentation"},
+		{"streams and asynchronous copies",
+		 "sends that do not block, receives posted early, sums in buckets",
+		 "copies between host and device"},
+		{"more devices than this machine has cores",
+		 "virtual devices: the real executor, on a clock that goes on by what operations "
+		 "and transfers are said to cost. They compute nothing; such rows are simulated",
+		 "contention that the model of the device does not know"},
+		{"fp16 speed of tensor cores",
+		 "fp16 storage with fp32 arithmetic: bytes halve, arithmetic does not get faster",
+		 "the factor that tensor cores bring"},
+		{"srun --partition=gpu --gres=gpu:4",
+		 "examples/slurm.sbatch for CPU nodes; tests/cluster/slurm.sh runs it on one",
+		 "a GPU allocation"},
+	};
+	struct table *t = table_new(&d->arena, 3, ARRAY_SIZE(rows));
+
+	if (!t)
+		return;
+	document_heading(d, 1, "stand-ins", "What can't be seen on this machine");
+	document_paragraph(
+		d, "The course speaks of a node with 4 GPUs. This machine has none; here is "
+		   "what stands in for each, and what is not shown.");
+	t->columns[0].label = "the course speaks of";
+	t->columns[1].label = "here";
+	t->columns[2].label = "not shown";
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (size_t k = 0; k < 3; k++)
+			t->rows[i].values[k] = text_value(rows[i][k]);
+	document_table(d, t);
 }
 
 /* ---- the index ---- */
@@ -184,6 +181,14 @@ static struct question *collect_questions(const struct sources *s, int *count)
 			one.study = &s->studies[i];
 			all[n++] = one;
 		}
+	if (s->conclusion.id) {
+		struct question *more = realloc(all, (size_t)(n + 1) * sizeof(*more));
+
+		if (more) {
+			all = more;
+			all[n++] = (struct question){.answer = s->conclusion};
+		}
+	}
 	if (n)
 		qsort(all, (size_t)n, sizeof(*all), by_id);
 	*count = n;

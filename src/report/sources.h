@@ -10,6 +10,7 @@ struct sources {
 	int study_count;
 	struct run_result *runs; /* in the order in which they were given */
 	int run_count;
+	struct answer conclusion; /* on the bottlenecks, when it is in a document */
 };
 
 /* Add a folder of a study, of a run, or one that holds such folders. */

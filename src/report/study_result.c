@@ -135,12 +135,17 @@ bool study_bottleneck(const struct study *s, size_t i, struct bottleneck *b)
 	const json_t *ms = json_object_get(o, "ms"), *share = json_object_get(o, "share");
 	const char *what = json_string_value(json_object_get(o, "what"));
 	const char *where = json_string_value(json_object_get(o, "where"));
+	const char *cause = json_string_value(json_object_get(o, "cause"));
+	const char *remedy = json_string_value(json_object_get(o, "remedy"));
 
 	if (!o)
 		return false;
 	*b = (struct bottleneck){
 		.what = what ? what : "",
 		.where = where ? where : "",
+		.cause = cause ? cause : "",
+		.remedy = remedy ? remedy : "",
+		.simulated = json_is_true(json_object_get(o, "simulated")),
 		.study = s,
 		.ms = json_is_number(ms) ? json_number_value(ms) : NAN,
 		.share = json_is_number(share) ? json_number_value(share) : NAN,

@@ -63,7 +63,8 @@ struct answer {
 bool study_answer(const struct study *s, size_t i, struct answer *a);
 
 struct bottleneck {
-	const char *what, *where;
+	const char *what, *where, *cause, *remedy;
+	bool simulated;
 	const struct study *study;
 	double ms, share; /* NAN: not known */
 };

@@ -8,18 +8,27 @@
 #include <string.h>
 
 struct loss {
-	const char *what;
+	int part;
 	const struct row *row;
 	double ms, share;
 };
 
+/* What costs time, why, and what helps. */
 static const struct {
-	const char *what, *key;
+	const char *what, *key, *cause, *remedy;
 } parts[] = {
-	{"exposed communication", "comm_ms"},
-	{"pipeline bubble", "bubble_ms"},
-	{"waiting for slower ranks", "imbalance_ms"},
-	{"overhead and injected sleeps", "other_ms"},
+	{"exposed communication", "comm_ms",
+	 "gradients and activations travel when there is nothing left to compute",
+	 "more samples per rank, smaller buckets (--bucket-mb), 16-bit gradients, a faster link"},
+	{"the pipeline's bubble", "bubble_ms",
+	 "stages have nothing to do while the pipeline fills and drains",
+	 "more micro-batches, --schedule zb-h1 or interleaved, fewer stages"},
+	{"waiting for slower ranks", "imbalance_ms",
+	 "ranks come to a sum at different times, and it ends with the last one",
+	 "equal stages (--layers-per-stage), pinned ranks, nothing else on the machine"},
+	{"overhead between operations", "other_ms",
+	 "what a step does besides products, sums and messages",
+	 "larger micro-batches, so that there are fewer and longer operations"},
 };
 
 static const char *const devices[] = {"real", "simulated"};
@@ -31,9 +40,27 @@ static int by_share(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static struct loss find_worst(const struct results *r, size_t part, const char *device)
+static bool option_is(const struct run_case *c, const char *name, const char *value)
 {
-	struct loss worst = {.what = parts[part].what};
+	const char *own = json_string_value(json_object_get(c->options, name));
+
+	return own && !strcmp(own, value);
+}
+
+/* Is it the engine that is seen here? Not trouble that was put in, nor a baseline, nor
+   ranks that shared cores. */
+static bool shows_engine(const struct results *r, const struct row *row)
+{
+	const struct run_case *c = row->run_case;
+
+	return row->good && !json_object_get(c->options, "inject") &&
+	       !option_is(c, "engine", "base") && !option_is(c, "schedule", "naive") &&
+	       !option_is(c, "grad-sync", "master") && row_value(r, row, "oversubscribed") != 1;
+}
+
+static struct loss find_worst(const struct results *r, int part, const char *device)
+{
+	struct loss worst = {.part = part};
 
 	for (int i = 0; i < r->count; i++) {
 		const struct row *row = &r->rows[i];
@@ -41,7 +68,8 @@ static struct loss find_worst(const struct results *r, size_t part, const char *
 		double share = ms / row_value(r, row, "step_mean_ms");
 		const char *own = row_cell(r, row, "device")->text;
 
-		if (own && !strcmp(own, device) && share > worst.share) {
+		if (own && !strcmp(own, device) && shows_engine(r, row) &&
+		    share > worst.share) {
 			worst.row = row;
 			worst.ms = ms;
 			worst.share = share;
@@ -59,8 +87,7 @@ static void describe(const struct results *r, const struct row *row, struct text
 		text_addf(out, "%s %s, ",
 			  r->columns->list[columns_find(r->columns, a->axis)].label, a->text);
 	}
-	text_addf(out, "%s%s", place_names[row->run_case->place],
-		  row_value(r, row, "oversubscribed") == 1 ? " (shared cores)" : "");
+	text_add(out, place_names[row->run_case->place]);
 }
 
 void bottlenecks_put(const struct results *r, struct json *j)
@@ -69,7 +96,8 @@ void bottlenecks_put(const struct results *r, struct json *j)
 	struct text where;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		all[i] = find_worst(r, i % ARRAY_SIZE(parts), devices[i / ARRAY_SIZE(parts)]);
+		all[i] = find_worst(r, (int)(i % ARRAY_SIZE(parts)),
+				    devices[i / ARRAY_SIZE(parts)]);
 	qsort(all, ARRAY_SIZE(all), sizeof(all[0]), by_share);
 	json_begin_array(j, "bottlenecks");
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -78,8 +106,11 @@ void bottlenecks_put(const struct results *r, struct json *j)
 		text_init(&where);
 		describe(r, all[i].row, &where);
 		json_begin_object(j, NULL);
-		json_put_string(j, "what", all[i].what);
+		json_put_string(j, "what", parts[all[i].part].what);
+		json_put_string(j, "cause", parts[all[i].part].cause);
+		json_put_string(j, "remedy", parts[all[i].part].remedy);
 		json_put_string(j, "where", where.data);
+		json_put_bool(j, "simulated", all[i].row->run_case->place == PLACE_VIRTUAL);
 		json_put_double(j, "ms", all[i].ms);
 		json_put_double(j, "share", all[i].share);
 		json_end_object(j);
