@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "trace/compare.h"
+#include "report/commands.h"
 #include "report/html.h"
 #include "report/pdf.h"
 #include "report/report.h"
@@ -20,7 +21,7 @@ struct options {
 static const struct option options[] = {
 	{"out", .group = "Output", .type = OPTION_STRING, AT(out), .capacity = PATH_MAX - 64,
 	 .reserved = true, .initial = ".", .meta = "FOLDER",
-	 .help = "where report.pdf and report.html go"},
+	 .help = "where report.pdf, report.html and commands.txt go"},
 	{"title", .group = "Output", .type = OPTION_STRING, AT(title), .capacity = 256,
 	 .initial = "", .meta = "TEXT", .help = "the title of the report"},
 };
@@ -36,16 +37,37 @@ const struct option_table report_table = {
 	.command = "report",
 	.usage = "kolm report DIR... [options]",
 	.summary =
-		"Write report.pdf and report.html from what kolm study and kolm train have left:\n"
-		"tables, charts, timelines, answers, commands, bottlenecks. A DIR is the folder of\n"
-		"a study, of a run, or of several of them.",
+		"Write report.pdf, report.html and commands.txt from what kolm study and kolm train\n"
+		"have left: tables, charts, timelines, answers, bottlenecks. A DIR is the folder of a\n"
+		"study, of a run, or of several of them.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = OPTION_POSITIONAL_MAX,
 };
 
-static enum status write_files(const struct document *d, const char *folder, struct error *err)
+static enum status write_commands(const struct sources *s, const char *folder,
+				  struct error *err)
+{
+	char path[PATH_MAX];
+	struct text text;
+	enum status st;
+
+	if (!s->study_count)
+		return OK;
+	text_init(&text);
+	TRY(file_path(path, folder, "commands.txt", err));
+	commands_add_all(s, &text);
+	TRY(text.failed ? FAIL(err, ERR_MEMORY, "no memory for the commands")
+			: file_write_whole(path, text.data, text.len, err));
+	printf("%s\n", path);
+out:
+	text_release(&text);
+	return st;
+}
+
+static enum status write_files(const struct document *d, const struct sources *s,
+			       const char *folder, struct error *err)
 {
 	char html[PATH_MAX], pdf[PATH_MAX];
 	enum status st;
@@ -53,6 +75,7 @@ static enum status write_files(const struct document *d, const char *folder, str
 	TRY(file_make_folder(folder, err));
 	TRY(file_path(html, folder, "report.html", err));
 	TRY(file_path(pdf, folder, "report.pdf", err));
+	TRY(write_commands(s, folder, err));
 	TRY(html_write(d, html, err));
 	printf("%s\n", html);
 	if (!pdf_library()) {
@@ -103,7 +126,7 @@ static enum status make(const struct options *o, const struct option_values *val
 	for (int i = 0; i < values->positionals; i++)
 		TRY(sources_add(&sources, values->positional[i], err));
 	TRY(report_build(&document, &sources, &how, err));
-	TRY(write_files(&document, o->out, err));
+	TRY(write_files(&document, &sources, o->out, err));
 out:
 	document_release(&document);
 	sources_release(&sources);

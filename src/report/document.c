@@ -188,6 +188,12 @@ void document_code(struct document *d, const char *text)
 		add(d, BLOCK_CODE, text);
 }
 
+void document_fold(struct document *d, const char *lead, const char *text)
+{
+	if (*text)
+		add(d, BLOCK_FOLD, lead)->answer = document_string(d, text);
+}
+
 int document_table(struct document *d, struct table *table)
 {
 	if (!table || !table->column_count)

@@ -22,6 +22,7 @@ enum block_kind {
 	BLOCK_NOTE, /* small print */
 	BLOCK_ITEM, /* of a list */
 	BLOCK_CODE, /* lines */
+	BLOCK_FOLD, /* lines that a page shows on demand, and paper does not */
 	BLOCK_TABLE,
 	BLOCK_CHART,
 	BLOCK_DRAWING,
@@ -88,6 +89,7 @@ void document_note(struct document *d, const char *text);
 /* lead is set apart, and leads to the heading of that anchor (or NULL). */
 void document_item(struct document *d, const char *lead, const char *text, const char *link);
 void document_code(struct document *d, const char *text);
+void document_fold(struct document *d, const char *lead, const char *text);
 /* Tables with a title, charts and drawings are numbered; these return the number, 0 where
    there is none. */
 int document_table(struct document *d, struct table *table);

@@ -232,6 +232,10 @@ static void add_block(const struct block *b, struct text *out)
 	case BLOCK_CODE:
 		add_code(b->text, out);
 		break;
+	case BLOCK_FOLD:
+		element(out, "<details><summary>", b->text, "</summary>\n");
+		element(out, "<pre>", b->answer, "</pre>\n</details>\n");
+		break;
 	case BLOCK_TABLE:
 		add_table(b->table, out);
 		break;

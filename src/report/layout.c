@@ -97,6 +97,8 @@ static double start_height(struct layout *l, size_t i)
 		return layout_drawing_height(l, b);
 	case BLOCK_NEW_PAGE:
 		return 0;
+	case BLOCK_FOLD:
+		return start_height(l, i + 1);
 	case BLOCK_CODE:
 		return CODE_KEPT * code.leading;
 	case BLOCK_ANSWER:
@@ -305,6 +307,8 @@ static size_t put_block(struct layout *l, size_t i)
 		break;
 	case BLOCK_CODE:
 		put_code(l, b->text);
+		break;
+	case BLOCK_FOLD:
 		break;
 	case BLOCK_TABLE:
 		layout_table(l, b->table);

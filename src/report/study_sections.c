@@ -2,6 +2,7 @@
 #include "report/study_result.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "report/commands.h"
 #include "report/fields.h"
 #include "report/figures.h"
 
@@ -262,6 +263,7 @@ enum status study_add(struct study *s, struct document *d, timeline_reader reade
 		      struct error *err)
 {
 	struct fields f = {.where = s->where, .err = err};
+	struct text commands;
 
 	add_heading(s, d);
 	document_paragraph(d, field_string(&f, s->root, "about", ""));
@@ -270,5 +272,9 @@ enum status study_add(struct study *s, struct document *d, timeline_reader reade
 	add_curves(s, d, &f);
 	add_gantts(s, d, &f, reader);
 	add_answers(s, d, &f);
+	text_init(&commands);
+	commands_add(s, &commands);
+	document_fold(d, "Commands", commands.data);
+	text_release(&commands);
 	return f.status;
 }

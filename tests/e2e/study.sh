@@ -46,6 +46,18 @@ done
 awk -F, '$1 == "good" {v[$2] = $3; r[$2] = $5} END {d = r[2] - v[1] / v[2]; exit !(d < 1e-6 && d > -1e-6)}' \
 	out/mine/all.csv || fail "the formula does not follow from the table"
 
+# A report has every command once, and they run from any folder.
+"$KOLM" report out/mine --out report >/dev/null 2>&1 || fail "report"
+[ "$(grep -c '^kolm train ' report/commands.txt)" = 4 ] || fail "4 commands: $(cat report/commands.txt)"
+grep -q '^# Mine: 4 commands, each run 3 times$' report/commands.txt || fail "how often: $(cat report/commands.txt)"
+grep -q 'run-dir /' report/commands.txt && fail "a path that is not relative"
+mkdir elsewhere
+grep '^kolm train' report/commands.txt | grep -v inject >some.sh
+sed -n '1p' report/commands.txt | grep -q '^#' || fail "no heading"
+sed -i "s|^kolm|$KOLM|" some.sh
+(cd elsewhere && sh ../some.sh >said.txt 2>&1) || fail "commands.txt can't be run: $(cat elsewhere/said.txt)"
+[ "$(find elsewhere -name summary.json | wc -l)" = 2 ] || fail "two runs, and $(find elsewhere -name summary.json)"
+
 # Every command can be given as it is.
 sed -n 2p out/mine/commands.txt | sed "s|^kolm|$KOLM|" | sh || fail "a command of commands.txt"
 
