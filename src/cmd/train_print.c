@@ -141,8 +141,9 @@ static void print_prediction(const struct run_summary *s, double median)
 		return;
 	if (p->low_ms < p->high_ms)
 		snprintf(range, sizeof(range), " (%.3f to %.3f)", p->low_ms, p->high_ms);
-	log_info("predicted step %.3f ms%s%s: measured %+.1f %%", p->step_ms, range,
+	log_info("predicted step %.3f ms%s%s: %s %+.1f %%", p->step_ms, range,
 		 *s->config->inject ? " without what was injected" : "",
+		 strncmp(s->config->device, "virtual", 7) ? "measured" : "simulated",
 		 (median / p->step_ms - 1) * 100);
 	log_verbose("  from %d trial%s of every part, in %.0f ms", p->trials,
 		    p->trials == 1 ? "" : "s", p->trials_ms);

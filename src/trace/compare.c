@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STANDS_OUT 0.01 /* how much longer than anybody else */
 
@@ -85,7 +86,9 @@ enum status compare_step(struct comparison *c, const struct trace *t, int step, 
 	int rows = all_ranks ? grid_size(&t->grid) : t->grid.pp;
 	enum status st;
 
-	*c = (struct comparison){.step = step, .part = rows < grid_size(&t->grid)};
+	*c = (struct comparison){.step = step,
+				 .part = rows < grid_size(&t->grid),
+				 .simulated = !strncmp(t->device, "virtual", 7)};
 	TRY(check_step(t, step, err));
 	TRY(choose_rows(c, t, all_ranks, rows, err));
 	TRY(measured_step(t, step, c->rows, rows, &c->measured, err));

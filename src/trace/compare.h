@@ -29,6 +29,7 @@ struct comparison {
 	   stage if there are several, otherwise a rank. -1: nobody stands out. */
 	int slowest;
 	double excess;
+	bool simulated; /* on virtual devices, which compute nothing */
 };
 
 /* all_ranks: a row for every rank, otherwise for every stage of the first replica. */

@@ -50,12 +50,18 @@ static double plain(double ms, int digits)
 	return fabs(ms) < 0.5 * pow(10, -digits) ? 0 : ms;
 }
 
+/* What the step is called that was not predicted. */
+static const char *found(const struct comparison *c)
+{
+	return c->simulated ? "simulated" : "measured";
+}
+
 static void explain_difference(const struct comparison *c, struct text *out)
 {
 	double took = c->took.total, expected = c->expected.total;
 	int digits = digits_for(took);
 
-	text_addf(out, "measured %.*f ms, predicted %.*f ms (%+.*f):", digits, took, digits,
+	text_addf(out, "%s %.*f ms, predicted %.*f ms (%+.*f):", found(c), digits, took, digits,
 		  expected, digits, plain(took - expected, digits));
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double by = part_of(&c->took, &parts[i]) - part_of(&c->expected, &parts[i]);
@@ -92,7 +98,7 @@ static void draw_table(const struct comparison *c, struct text *out)
 {
 	int digits = digits_for(c->took.total);
 
-	text_addf(out, "%-18s %10s %10s %10s\n", "ms, mean over ranks", "measured", "predicted",
+	text_addf(out, "%-18s %10s %10s %10s\n", "ms, mean over ranks", found(c), "predicted",
 		  "difference");
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double a = part_of(&c->took, &parts[i]), b = part_of(&c->expected, &parts[i]);
@@ -111,7 +117,7 @@ void comparison_draw_text(const struct comparison *c, int columns, struct text *
 {
 	double length = length_of(c), scale = length > 0 ? columns / length : 0;
 
-	text_addf(out, "measured, step %d%s\n", c->step,
+	text_addf(out, "%s, step %d%s\n", found(c), c->step,
 		  c->part ? ", the first rank of each stage" : "");
 	timeline_draw_text_at(&c->measured, scale,
 			      imin(columns, (int)ceil(c->measured.makespan_ms * scale)), out);
@@ -171,7 +177,7 @@ void comparison_draw_svg(const struct comparison *c, const struct trace *t, stru
 		    title);
 	timeline_draw_legend(&c->measured, &c->predicted, LEGEND_Y, TIMELINE_WIDTH,
 			     &svg.canvas);
-	snprintf(heading, sizeof(heading), "measured%s: %.*f ms, bubble %.1f %%",
+	snprintf(heading, sizeof(heading), "%s%s: %.*f ms, bubble %.1f %%", found(c),
 		 c->part ? ", the first rank of each stage" : "", digits, c->took.total,
 		 c->measured.bubble * 100);
 	y = draw_one(&c->measured, heading, top, length, &svg.canvas);

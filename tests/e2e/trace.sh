@@ -8,10 +8,10 @@ virtual=(--device "virtual:gflops=20,link=200MB/s,latency=250us" --dim 512 --dep
 "$KOLM" train "${virtual[@]}" --steps 10 --quiet --run-dir pipe || fail "a virtual run"
 "$CHECK_TIMELINE" pipe/timeline.json >out.txt 2>&1 || fail "not the format: $(cat out.txt)"
 "$KOLM" trace pipe --columns 60 >out.txt || fail "trace"
-grep -q "^measured, step 9$" out.txt || fail "not the last step: $(cat out.txt)"
+grep -q "^simulated, step 9$" out.txt || fail "not the last step: $(cat out.txt)"
 [ "$(grep -c '^stage 3   \.*0=*0--*1' out.txt)" = 2 ] || fail "not two pictures of the last stage: $(cat out.txt)"
 [ "$(awk '/^stage/ && length > 70' out.txt | wc -l)" = 0 ] || fail "wider than 60 columns: $(cat out.txt)"
-grep -q "^measured .* ms, predicted .* ms (.*): computing .*, exposed messages .*, waiting .*, other " out.txt ||
+grep -q "^simulated .* ms, predicted .* ms (.*): computing .*, exposed messages .*, waiting .*, other " out.txt ||
 	fail "no attribution: $(cat out.txt)"
 
 # On virtual devices the simulator is right; a late awakening may spoil a step, not all.
