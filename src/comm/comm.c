@@ -4,10 +4,16 @@
 #include "base/util.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SPIN_MS 0.2
+enum {
+	LINGER_NS = 200 * 1000, /* before sleeping */
+	LOOKS = 32,		/* from one look at the clock to the next */
+	LONG_NS = 500 * 1000,	/* for another to have the core */
+	SELDOM = 16,		/* times that it took, until the core is handed on again */
+};
 
 const char *comm_op_name(enum comm_op op)
 {
@@ -132,6 +138,7 @@ int comm_progress(struct comm *world)
 		r->comm->ops->advance(r);
 		if (r->done) {
 			*p = r->next;
+			world->remotes -= r->remote;
 			comm_record_end(world, r);
 			completed++;
 			continue;
@@ -167,13 +174,14 @@ static void start(struct comm_request *r)
 		r->carried = links_carry(r);
 	lock(world);
 	r->comm->ops->enter(r);
+	world->remotes += r->remote;
 	if (world->last)
 		world->last->next = r;
 	else
 		world->first = r;
 	world->last = r;
 	progress_and_count(world);
-	if (world->lock && world->first)
+	if (world->lock && world->remotes)
 		pthread_cond_signal(&world->started);
 	unlock(world);
 }
@@ -207,7 +215,7 @@ void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
 void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		int root, struct comm_request *r)
 {
-	bool rooted = op == COMM_BROADCAST || op == COMM_SCATTER || op == COMM_GATHER;
+	bool rooted = comm_op_has_root(op);
 
 	assert(!rooted || (root >= 0 && root < c->size));
 	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE,
@@ -277,6 +285,7 @@ static void forget(struct comm *world, struct comm_request *r)
 	while (*p) {
 		if (*p == r) {
 			*p = r->next;
+			world->remotes -= r->remote;
 			continue;
 		}
 		world->last = *p;
@@ -285,15 +294,34 @@ static void forget(struct comm *world, struct comm_request *r)
 	unlock(world);
 }
 
-/* Where this rank has a core of its own, it may be worth it to look for a while. */
-static bool spin(const struct comm *world, struct comm_request *r)
+/*
+ * Hand the core on. Other ranks have it for microseconds, as a rule, far less than it costs
+ * to be put to sleep and woken. But somebody who computes keeps it for a slice of the
+ * scheduler's, where a sleeper would get it back when it is woken: after that this rank
+ * sleeps at once for a while, so that only a small part of its time is lost in this way.
+ */
+static void yield(struct comm *world)
 {
-	double end = world->spin ? clock_ms() + SPIN_MS : 0;
+	int64_t begin = clock_ns(), end;
 
-	while (end > 0 && clock_ms() < end)
-		for (int i = 0; i < 32; i++)
+	sched_yield();
+	end = clock_ns();
+	if (end - begin > LONG_NS)
+		world->sleep_until = end + SELDOM * (end - begin);
+}
+
+/* Look for a while before sleeping: without a pause only where every rank has a core. */
+static bool linger(struct comm *world, struct comm_request *r)
+{
+	int64_t now = clock_ns(), end = now + LINGER_NS;
+
+	for (; now < end && now >= world->sleep_until; now = clock_ns()) {
+		if (!world->spin)
+			yield(world);
+		for (int i = 0; i < (world->spin ? LOOKS : 1); i++)
 			if (comm_test(r))
 				return true;
+	}
 	return false;
 }
 
@@ -318,7 +346,7 @@ static enum status wait_until_done(struct comm_request *r, struct error *err)
 	if (comm_test(r))
 		return OK;
 	world->waiting = true;
-	if (spin(world, r))
+	if (linger(world, r))
 		goto out;
 	publish(r);
 	while (!comm_test(r)) {

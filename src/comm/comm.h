@@ -1,11 +1,14 @@
 /*
  * comm.h - a group of ranks that exchange buffers.
  *
- * Collective calls are made by every member in the same order; where members bring
- * different ones, no data moves and waits fail. Buffers are borrowed until the request
+ * Collective calls are made by every member in the same order; between members that bring
+ * different ones no data moves, and their waits fail. Buffers are borrowed until the request
  * completes, and must come from comm_alloc, so that peers can reach them without a copy. Sums
  * are taken in rank order, so equal inputs give bit-equal results on every rank, every time;
  * 16-bit data is summed in fp32 and rounded once.
+ *
+ * Nobody waits for more than it needs: that a collective with a root is over for a member
+ * does not say that the others have come.
  *
  * A request makes progress inside comm_test and comm_wait of any request of this rank:
  * whoever computes for long and wants overlap tests now and then. What crosses machines
@@ -57,6 +60,7 @@ struct comm_request {
 	struct comm *comm;
 	struct comm_request *next; /* of those that this rank has under way */
 	bool arrived, worked, done;
+	bool remote;	   /* another machine takes part: nobody there can ring */
 	uint64_t sequence; /* in its channel or group */
 	/* messages */
 	int peer, channel;

@@ -12,7 +12,7 @@ struct comm_ops {
 	enum status (*create)(struct comm *c, struct error *err);
 	void (*free)(struct comm *c);
 	enum status (*alloc)(struct comm *world, size_t bytes, void **out, struct error *err);
-	/* Give a new request its place in the order of its channel or group. */
+	/* Give a new request its place in the order of its channel or group; sets remote. */
 	void (*enter)(struct comm_request *r);
 	/* Move a request on if its turn has come; sets done. Never blocks. */
 	void (*advance)(struct comm_request *r);
@@ -29,11 +29,13 @@ struct comm {
 	int *members; /* numbers in the world */
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
+	int remotes;		    /* of them, those with another machine */
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
-	bool spin;		    /* look for a while before sleeping */
-	/* Where a thread of the transport's moves requests on too, both hold this. */
+	bool spin;		    /* this rank has a core of its own */
+	int64_t sleep_until;	    /* ns: until then without lingering */
+	/* Where a thread of the transport's moves remote requests on too, both hold this. */
 	pthread_mutex_t *lock;	 /* or NULL */
-	pthread_cond_t started;	 /* there is a request again */
+	pthread_cond_t started;	 /* there is a remote request again */
 	_Atomic bool waiting;	 /* the rank itself moves them on at the moment */
 	struct pace *pace;	 /* or NULL: the machine's */
 	struct records *records; /* or NULL */
@@ -47,6 +49,11 @@ struct comm {
 	int64_t *taken; /* (size) */
 	int64_t ring_taken;
 };
+
+static inline bool comm_op_has_root(enum comm_op op)
+{
+	return op == COMM_BROADCAST || op == COMM_SCATTER || op == COMM_GATHER;
+}
 
 /* A comm with its members copied; the transport's part is still missing. */
 enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm *world,

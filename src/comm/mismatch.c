@@ -27,7 +27,7 @@ static void describe(const struct comm *c, const struct offer *o, char *buf, siz
 	if (op != COMM_BARRIER)
 		snprintf(data, sizeof(data), " of %llu %s", (unsigned long long)(o->kind >> 20),
 			 dtype_name(dtype));
-	if (op == COMM_BROADCAST || op == COMM_SCATTER || op == COMM_GATHER)
+	if (comm_op_has_root(op))
 		snprintf(with, sizeof(with), " %s rank %d", op == COMM_GATHER ? "to" : "from",
 			 root);
 	snprintf(buf, size, "%s%s%s, at %.*s", comm_op_name(op), data, with, PLACE(o->place));

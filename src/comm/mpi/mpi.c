@@ -67,9 +67,10 @@ static void mpi_enter(struct comm_request *r)
 	struct mpi_world *w = world_of(r->comm);
 	struct mpi_group *g = r->comm->state;
 
+	r->remote = is_remote(r);
 	if (r->kind == REQUEST_COLLECTIVE)
 		host_enter_collective(&g->local, r);
-	else if (is_remote(r))
+	else if (r->remote)
 		messages_enter(&w->messages, r);
 	else
 		host_enter_message(&w->host, w->local_of[r->comm->members[r->peer]], r);
@@ -92,7 +93,7 @@ static void mpi_advance(struct comm_request *r)
 
 	if (r->kind == REQUEST_COLLECTIVE)
 		advance_collective(r->comm->state, r);
-	else if (is_remote(r))
+	else if (r->remote)
 		messages_advance(&w->messages, r);
 	else if (r->kind == REQUEST_SEND)
 		host_send(&w->host, w->local_of[r->comm->members[r->peer]], r);
@@ -106,7 +107,7 @@ static enum status mpi_sleep(struct comm *world, const struct comm_request *r,
 {
 	struct mpi_world *w = world->state;
 	int64_t now = clock_ns();
-	bool remote = false;
+	bool remote;
 
 	if (w->seen != world->status->completed) {
 		w->poll_ns = POLL_FIRST_NS;
@@ -114,8 +115,7 @@ static enum status mpi_sleep(struct comm *world, const struct comm_request *r,
 	}
 	w->seen = world->status->completed;
 	pthread_mutex_lock(&w->lock);
-	for (const struct comm_request *each = world->first; each && !remote; each = each->next)
-		remote = is_remote(each);
+	remote = world->remotes > 0;
 	if (now - w->since > STALL_NS)
 		cards_exchange(&w->cards, world, w->host_of);
 	pthread_mutex_unlock(&w->lock);
@@ -136,7 +136,7 @@ static void *keep_going(void *arg)
 	while (!w->quit) {
 		struct timespec pause;
 
-		if (!world->first) {
+		if (!world->remotes) {
 			pthread_cond_wait(&world->started, &w->lock);
 			pause_ns = POLL_FIRST_NS;
 			continue;

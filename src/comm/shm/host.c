@@ -1,4 +1,4 @@
-/* host.c - messages, meetings and sleep; see host.h */
+/* host.c - memory, messages and sleep; see host.h */
 #include "comm/shm/host.h"
 #include "base/util.h"
 #include "comm/copy.h"
@@ -14,22 +14,19 @@
 #include <time.h>
 #include <unistd.h>
 
-static void ring(struct host *h, int rank)
+/*
+ * Nobody sleeps through a change. Whoever changes something stores it and then looks at
+ * the bell; whoever goes to sleep sets the bell and then looks for changes once more. All
+ * four are sequentially consistent, so at least one of the two sees the other. Of several
+ * that ring, the one that takes the bell back wakes the sleeper: one call into the kernel
+ * for a sleep, none for a rank that is awake.
+ */
+void host_ring(struct host *h, int rank)
 {
-	struct bell *bell = &h->memory->bells[rank];
+	_Atomic uint32_t *asleep = &h->memory->bells[rank].asleep;
 
-	/* Change word first, then look at asleep: a sleeper reads word, sets asleep, looks
-	   for work once more, and has the kernel compare word before it sleeps. */
-	atomic_fetch_add(&bell->word, 1);
-	if (atomic_load(&bell->asleep))
-		syscall(SYS_futex, &bell->word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-static void ring_others(const struct host_group *g)
-{
-	for (int i = 0; i < g->count; i++)
-		if (i != g->me)
-			ring(g->host, g->ranks[i]);
+	if (atomic_load(asleep) && atomic_exchange(asleep, 0))
+		syscall(SYS_futex, asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 enum status host_init(struct host *h, struct shm_memory *memory, int me, int rank,
@@ -108,8 +105,7 @@ enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *e
 	return OK;
 }
 
-/* Is it memory of this rank's that peers can reach? */
-static bool host_owns(const struct host *h, const void *data, size_t bytes)
+bool host_owns(const struct host *h, const void *data, size_t bytes)
 {
 	const char *segment = shm_segment(h->memory, h->me);
 
@@ -137,7 +133,7 @@ void host_send(struct host *h, int peer, struct comm_request *r)
 {
 	struct channel *ch = channel_of(h, h->me, peer, r->channel);
 	struct slot *slot = &ch->slots[r->sequence % CHANNEL_SLOTS];
-	uint64_t received = atomic_load_explicit(&ch->received, memory_order_acquire);
+	uint64_t received = atomic_load(&ch->received);
 
 	if (!r->worked && r->sequence - received < CHANNEL_SLOTS &&
 	    atomic_load_explicit(&ch->sent, memory_order_relaxed) == r->sequence) {
@@ -145,8 +141,8 @@ void host_send(struct host *h, int peer, struct comm_request *r)
 		slot->bytes = r->bytes;
 		slot->posted = r->posted;
 		slot->carried = r->carried;
-		atomic_store_explicit(&ch->sent, r->sequence + 1, memory_order_release);
-		ring(h, peer);
+		atomic_store(&ch->sent, r->sequence + 1);
+		host_ring(h, peer);
 		r->worked = true;
 	}
 	if (r->comm->links) {
@@ -164,7 +160,7 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 	struct channel *ch = channel_of(h, peer, h->me, r->channel);
 	struct slot *slot = &ch->slots[r->sequence % CHANNEL_SLOTS];
 
-	if (atomic_load_explicit(&ch->sent, memory_order_acquire) <= r->sequence ||
+	if (atomic_load(&ch->sent) <= r->sequence ||
 	    atomic_load_explicit(&ch->received, memory_order_relaxed) != r->sequence)
 		return;
 	if (slot->bytes != r->bytes) {
@@ -180,126 +176,23 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 		copy_between_ranks(r->data, slot->data, r->bytes);
 		r->comm->world->worked += clock_ns() - begin;
 	}
-	atomic_store_explicit(&ch->received, r->sequence + 1, memory_order_release);
-	ring(h, peer);
+	atomic_store(&ch->received, r->sequence + 1);
+	host_ring(h, peer);
 	r->done = true;
-}
-
-/* ---- meetings ---- */
-
-static struct member *member_of(const struct host_group *g, int i)
-{
-	return &g->shared[g->ranks[i]];
-}
-
-void *host_buffer(const struct host_group *g, const struct comm_request *r, int member)
-{
-	return member_of(g, member)->data[r->sequence % GROUP_SLOTS];
-}
-
-void host_enter_collective(struct host_group *g, struct comm_request *r)
-{
-	/* Peers read it there: memory of any other kind would look different to each. */
-	assert(r->comm->links || host_owns(g->host, r->data, r->n * dtype_size(r->dtype)));
-	r->sequence = g->started++;
-}
-
-struct offer host_offer(const struct host_group *g, int member, uint64_t sequence)
-{
-	const struct member *m = member_of(g, member);
-
-	return (struct offer){.rank = m->rank,
-			      .kind = m->kind[sequence % GROUP_SLOTS],
-			      .place = m->place[sequence % GROUP_SLOTS]};
-}
-
-/* Members that bring different things would write where nothing is. */
-static bool all_match(const struct host_group *g, const struct comm_request *r)
-{
-	uint64_t kind = comm_kind(r), at = r->sequence;
-
-	for (int i = 0; i < g->count; i++)
-		if (member_of(g, i)->kind[at % GROUP_SLOTS] != kind) {
-			comm_collectives_differ(r->comm, host_offer(g, g->me, at),
-						host_offer(g, i, at));
-			return false;
-		}
-	return true;
-}
-
-static bool all_arrived(const struct host_group *g, uint64_t sequence)
-{
-	for (int i = 0; i < g->count; i++)
-		if (atomic_load_explicit(&member_of(g, i)->arrived, memory_order_acquire) <=
-		    sequence)
-			return false;
-	return true;
-}
-
-static bool all_departed(const struct host_group *g, uint64_t sequence)
-{
-	for (int i = 0; i < g->count; i++)
-		if (atomic_load_explicit(&member_of(g, i)->departed, memory_order_acquire) <=
-		    sequence)
-			return false;
-	return true;
-}
-
-bool host_arrive(struct host_group *g, struct comm_request *r)
-{
-	struct member *me = member_of(g, g->me);
-
-	/* A slot is free again when everybody has departed from its last use. */
-	if (!r->arrived &&
-	    atomic_load_explicit(&me->arrived, memory_order_relaxed) == r->sequence &&
-	    (r->sequence < GROUP_SLOTS || all_departed(g, r->sequence - GROUP_SLOTS))) {
-		me->data[r->sequence % GROUP_SLOTS] = r->data;
-		me->kind[r->sequence % GROUP_SLOTS] = comm_kind(r);
-		memcpy(me->place[r->sequence % GROUP_SLOTS], r->place, COMM_PLACE);
-		me->posted[r->sequence % GROUP_SLOTS] = r->posted;
-		atomic_store_explicit(&me->arrived, r->sequence + 1, memory_order_release);
-		ring_others(g);
-		r->arrived = true;
-	}
-	if (!r->arrived || r->worked ||
-	    atomic_load_explicit(&me->departed, memory_order_relaxed) != r->sequence ||
-	    !all_arrived(g, r->sequence) || !all_match(g, r))
-		return false;
-	for (int i = 0; i < g->count; i++) {
-		int64_t posted = member_of(g, i)->posted[r->sequence % GROUP_SLOTS];
-
-		r->ready = posted > r->ready ? posted : r->ready;
-	}
-	return true;
-}
-
-void host_depart(struct host_group *g, struct comm_request *r)
-{
-	atomic_store_explicit(&member_of(g, g->me)->departed, r->sequence + 1,
-			      memory_order_release);
-	ring_others(g);
-	r->worked = true;
-}
-
-bool host_over(const struct host_group *g, const struct comm_request *r)
-{
-	return r->worked && (r->comm->links || all_departed(g, r->sequence));
 }
 
 enum status host_sleep(struct host *h, const struct comm_request *r, long ns, struct error *err)
 {
 	struct control *control = h->memory->control;
-	struct bell *bell = &h->memory->bells[h->me];
+	_Atomic uint32_t *asleep = &h->memory->bells[h->me].asleep;
 	struct timespec limit = {.tv_nsec = ns};
-	uint32_t word = atomic_load(&bell->word);
+	enum status st = OK;
 
+	atomic_store(asleep, 1); /* see host_ring */
 	if (atomic_load(&control->stop))
-		return FAIL(err, ERR_FAILED, "stopped: another rank has ended");
-	atomic_store(&bell->asleep, 1);
-	/* What was rung before word was read shows in this look, what comes after changes
-	   word: nothing is missed. */
-	if (!comm_test((struct comm_request *)(uintptr_t)r))
-		syscall(SYS_futex, &bell->word, FUTEX_WAIT, word, &limit, NULL, 0);
-	atomic_store(&bell->asleep, 0);
-	return OK;
+		st = FAIL(err, ERR_FAILED, "stopped: another rank has ended");
+	else if (!comm_test((struct comm_request *)(uintptr_t)r))
+		syscall(SYS_futex, asleep, FUTEX_WAIT, 1, &limit, NULL, 0);
+	atomic_store(asleep, 0);
+	return st;
 }

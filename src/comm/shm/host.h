@@ -2,10 +2,15 @@
  * host.h - what ranks of one machine do together in shared memory: messages, and the
  * meetings of a group. Ranks are numbered within the machine here. Only for comm/.
  *
- * A message is a pointer: the receiver copies straight from the sender's buffer. A
- * collective has two meetings of the group. Everyone arrives with a buffer; when all
- * have, each does its share directly on the buffers of the others; when all have
- * departed, the buffers are their owners' again.
+ * A message is a pointer: the receiver copies straight from the sender's buffer. In a
+ * collective everyone arrives with a buffer, does its share directly on the buffers of
+ * the others, and departs. How much of a meeting that is depends on who needs whom:
+ *   sums, all-gather	all arrive before the first share, all depart before anyone goes on
+ *   barrier		all arrive
+ *   broadcast,		each member needs the root to arrive, copies from or to its buffer
+ *   scatter, gather	and goes on; the root departs after all members
+ * Only who can go on because of it is rung: by the root as it arrives, by the last one
+ * of those who must all have arrived or departed.
  *
  * Requests are advanced in the order in which they were started, but peers go on in
  * between: what the first of a channel or group did not see yet may be there for the
@@ -49,6 +54,8 @@ void host_group_close(struct host_group *g);
 
 /* See comm_alloc. */
 enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err);
+/* Is it memory of this rank's that peers can reach? */
+bool host_owns(const struct host *h, const void *data, size_t bytes);
 
 /* Give a message to or from a rank its number, and move it on. */
 void host_enter_message(struct host *h, int peer, struct comm_request *r);
@@ -70,6 +77,8 @@ bool host_over(const struct host_group *g, const struct comm_request *r);
 /* This rank's share of a collective whose members are all on this machine. */
 void host_work(const struct host_group *g, struct comm_request *r);
 
+/* Something has changed for a rank: wake it if it sleeps. */
+void host_ring(struct host *h, int rank);
 /* Sleep until somebody rings, at most so long. Fails on stop. */
 enum status host_sleep(struct host *h, const struct comm_request *r, long ns,
 		       struct error *err);

@@ -260,7 +260,7 @@ void shm_stop(struct shm_memory *m)
 {
 	atomic_store(&m->control->stop, 1);
 	for (int i = 0; i < m->ranks; i++) {
-		atomic_fetch_add(&m->bells[i].word, 1);
-		syscall(SYS_futex, &m->bells[i].word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		atomic_store(&m->bells[i].asleep, 0);
+		syscall(SYS_futex, &m->bells[i].asleep, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	}
 }

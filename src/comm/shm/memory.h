@@ -14,10 +14,9 @@ enum {
 
 #define LINE _Alignas(64)
 
-/* A rank sleeps on its word; whoever changes something for it rings. */
+/* A rank sleeps on it while it is 1; whoever changes something for it rings. */
 struct bell {
-	LINE _Atomic uint32_t word;
-	_Atomic uint32_t asleep;
+	LINE _Atomic uint32_t asleep;
 };
 
 /* A message under way. */
@@ -39,6 +38,7 @@ struct channel {
 struct member {
 	LINE _Atomic uint64_t arrived;
 	_Atomic uint64_t departed;
+	_Atomic bool blocked;	    /* it can't arrive before a slot is free */
 	void *data[GROUP_SLOTS];    /* its buffers, written before arriving */
 	uint64_t kind[GROUP_SLOTS]; /* see comm_kind */
 	int64_t posted[GROUP_SLOTS];

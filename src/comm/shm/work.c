@@ -55,8 +55,7 @@ static void work(const struct host_group *g, const struct comm_request *r)
 		copy_slice(r, g->me, own, host_buffer(g, r, r->root));
 		break;
 	case COMM_GATHER:
-		for (int i = 0; i < g->count && g->me == r->root; i++)
-			copy_slice(r, i, own, host_buffer(g, r, i));
+		copy_slice(r, g->me, host_buffer(g, r, r->root), own);
 		break;
 	default:
 		break;
