@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "cmd/training.h"
@@ -124,10 +125,12 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 {
 	struct training *t = training_new(m->argc, m->argv, err);
 	struct folder folder = {0};
+	sigset_t signals;
 	enum status st;
 
 	if (!t)
 		return ERR_MEMORY;
+	signals_hold(&signals);
 	TRY(folder_make_temporary(&folder, "max-batch", err));
 	TRY(open_run(m, precision, samples, t, err));
 	t->config.trace = 0;
@@ -139,6 +142,7 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 out:
 	training_free(t);
 	folder_remove_temporary(&folder);
+	signals_let_go(&signals);
 	return st;
 }
 

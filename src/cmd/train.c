@@ -1,6 +1,7 @@
 /* train.c - kolm train: read the options, decide on the grid, start the ranks. */
 #include "cmd/cmd.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "cmd/training.h"
 #include "launch/launch.h"
 
@@ -72,13 +73,17 @@ enum status training_run(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
 	struct launcher by;
+	bool alone = !launcher_detect(&by);
 	struct launch launch;
+	sigset_t signals;
 	enum status st;
 
+	if (alone)
+		signals_hold(&signals);
 	TRY(training_plan(t, err));
 	TRY(training_choose_screen(t, err));
 	/* A rank of a job may fail alone, and is then named. */
-	if (!launcher_detect(&by)) {
+	if (alone) {
 		TRY(training_prepare(t, err));
 		TRY(training_claim(t, err));
 	}
@@ -88,10 +93,13 @@ enum status training_run(struct training *t, struct error *err)
 				 .pin = c->pin == PIN_AUTO,
 				 .grid = grid_size(&t->grid) > 1 ? &t->grid : NULL,
 				 .screen = t->screen,
-				 .hurry = training_hurry};
+				 .hurry = training_hurry,
+				 .abandon = training_abandon};
 	TRY(launch_run(&launch, training_rank, t, err));
 out:
 	training_release(t);
+	if (alone)
+		signals_let_go(&signals);
 	return st;
 }
 

@@ -169,6 +169,15 @@ void training_close(struct training *t)
 	pthread_mutex_unlock(&t->kept.lock);
 }
 
+void training_abandon(void *arg)
+{
+	struct training *t = arg;
+
+	/* For good: this is the end. Who has the lock is about to do it as well. */
+	if (!pthread_mutex_trylock(&t->kept.lock))
+		training_release(t);
+}
+
 enum status training_hurry(void *arg, int number, struct error *err)
 {
 	struct training *t = arg;
@@ -182,7 +191,6 @@ enum status training_hurry(void *arg, int number, struct error *err)
 		st = write_summary(t, NULL, number, &breakdowns, &summary, err);
 	if (st == OK)
 		st = stopped_by(number, t, err);
-	dump_abort(&t->dump);
 	training_release(t);
 	return st;
 }

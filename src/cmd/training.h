@@ -83,7 +83,8 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err);
 /*
  * train_end.c: everybody's times at rank 0; all that ranks have measured so far, kept there;
  * the end of the run with its summary; the end of rank 0's files. training_hurry writes the
- * summary of what was kept and ends those files, in a thread beside, while a step goes on.
+ * summary of what was kept and ends those files, in a thread beside, while a step goes on;
+ * training_abandon only ends them.
  */
 enum status training_gather_times(struct training *t, const struct engine_times *own,
 				  struct error *err);
@@ -91,6 +92,7 @@ enum status training_keep(struct training *t, struct error *err);
 enum status training_finish(struct training *t, struct error *err);
 void training_close(struct training *t);
 enum status training_hurry(void *arg, int number, struct error *err);
+void training_abandon(void *arg);
 
 struct engine_options training_engine_options(const struct training *t);
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/safetensors.h"
+#include "base/signals.h"
 #include "base/util.h"
 #include "cmd/training.h"
 
@@ -287,6 +288,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	struct option_values own;
 	struct launcher by;
 	struct folder folders[2] = {0};
+	sigset_t signals;
 	char grid[64];
 	struct resolved resolved = {0};
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
@@ -294,6 +296,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 
 	if (!rest)
 		return FAIL(err, ERR_MEMORY, "no memory to start");
+	signals_hold(&signals);
 	options_init(&own, &verify_table, &v);
 	TRY(options_split(&own, argc, argv, rest, &n, err));
 	if (own.help) {
@@ -316,6 +319,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 out:
 	for (int i = 0; i < 2; i++)
 		folder_remove_temporary(&folders[i]);
+	signals_let_go(&signals);
 	free(rest);
 	return st;
 }

@@ -32,16 +32,25 @@ static bool waits(const struct guard *g, int local)
 	return shm_status(g->rank->memory, local)->kind != REQUEST_NONE;
 }
 
-/* The process is stuck: what is printed here is its last word. */
-static _Noreturn void report(const struct guard *g, struct error *err)
+/* Rank 0 has files that it will not finish. */
+static void abandon(struct guard *g)
 {
+	if (g->rank->number == 0 && g->launch->abandon && !g->abandoned)
+		g->launch->abandon(g->arg);
+	g->abandoned = true;
+}
+
+/* The process is stuck: what is printed here is its last word. */
+static _Noreturn void report(struct guard *g, struct error *err)
+{
+	abandon(g);
 	if (!shm_first_failure(g->rank->memory))
 		sleep(2); /* somebody here is about to take us all down */
 	error_print(err);
 	mpi_abort(1);
 }
 
-static _Noreturn void report_rank(const struct guard *g, int local, const char *how, double ms)
+static _Noreturn void report_rank(struct guard *g, int local, const char *how, double ms)
 {
 	const struct board_rank *board = board_at(g, local);
 	char name[192], doing[256];
@@ -118,7 +127,7 @@ static struct mpi_sign sign_of_machine(const struct guard *g)
 	return sign;
 }
 
-static _Noreturn void report_machine(const struct guard *g, const struct mpi_beacon *b)
+static _Noreturn void report_machine(struct guard *g, const struct mpi_beacon *b)
 {
 	char name[192];
 	struct error err;
@@ -165,7 +174,11 @@ static void hurry(struct guard *g, int number)
 	struct error err;
 	enum status st;
 
-	if (shm_has_failed(g->rank->memory))
+	if (shm_has_failed(g->rank->memory)) {
+		abandon(g);
+		return;
+	}
+	if (!g->rank->hurried)
 		return;
 	st = g->launch->hurry(g->arg, number, &err);
 	if (!atomic_exchange(&g->said, true))
@@ -192,8 +205,7 @@ static void *watch(void *arg)
 		}
 		if (number && !g->asked_at)
 			g->asked_at = now;
-		if (number && now - g->asked_at > HURRY_MS && g->rank->hurried &&
-		    g->rank->number == 0)
+		if (number && now - g->asked_at > HURRY_MS && g->rank->number == 0)
 			hurry(g, number);
 		poll.tv_nsec = (number ? POLL_ASKED_MS : POLL_MS) * 1000 * 1000;
 		nanosleep(&poll, NULL);

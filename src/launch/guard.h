@@ -19,7 +19,7 @@
 struct guard {
 	const struct launch *launch;
 	const struct rank *rank;
-	void *arg;		     /* for launch->hurry */
+	void *arg;		     /* for launch->hurry and abandon */
 	int local;		     /* number on this machine */
 	struct mpi_beacons *beacons; /* or NULL */
 	_Atomic bool said;	     /* how the run has ended: somebody prints that */
@@ -30,6 +30,7 @@ struct guard {
 	uint64_t own_signs, next_signs, all_signs; /* of life, as last seen */
 	double own_ms, next_ms, all_ms;		   /* without a new one */
 	double asked_at;			   /* ms: a signal asks for the end; or 0 */
+	bool abandoned;				   /* the files of rank 0 */
 };
 
 /* The fields before thread are set; collective over the job. */

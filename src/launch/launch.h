@@ -86,6 +86,11 @@ struct launch {
 	 * err as that would have. The process ends with it.
 	 */
 	enum status (*hurry)(void *arg, int signal, struct error *err);
+	/*
+	 * Likewise, when a rank has failed and the job is being ended: leave nothing that is
+	 * not whole. May be NULL.
+	 */
+	void (*abandon)(void *arg);
 };
 
 /* Called by the main thread, with no other thread running. err names the root cause;

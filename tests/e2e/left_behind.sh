@@ -71,6 +71,19 @@ wait $long
 [ $? = 0 ] || fail "a folder in use was taken: $(cat long.txt)"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left behind: $(ls -AR "$TMPDIR")"
 
+# Asked to end, at any moment: they clean up themselves.
+for round in $(seq 16); do
+	command=${commands[round % 2]}
+	[ $((round % 4)) != 3 ] || command="train --dim 32 --steps 100000 --quiet --overwrite --run-dir asked"
+	"$KOLM" $command >/dev/null 2>&1 &
+	pid=$!
+	moment $((round < 8 ? 60 : 300))
+	kill -"$([ $((RANDOM % 2)) = 0 ] && echo TERM || echo HUP)" $pid
+	wait $pid
+	[ -z "$(ls -A "$TMPDIR")" ] || fail "kolm $command, asked to end, leaves: $(ls -AR "$TMPDIR")"
+	[ ! -e asked ] || is_tidy asked
+done
+
 # ---- no message names a folder that is gone ----
 "$KOLM" max-batch --dim 512 --depth 8 --device-memory 80MB --inject at=forward,sleep=1s >/dev/null 2>err.txt &
 pid=$!
@@ -116,4 +129,15 @@ for _ in $(seq 200); do
 done
 expect_error 1 "out/slow is in use by process $pid" "$KOLM" study slow.json --out out
 wait $pid || fail "the first study"
+
+# ---- under mpirun: a job that is ended because a rank hangs ----
+[ -n "${MPIEXEC:-}" ] || exit 0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+"$MPIEXEC" --version 2>&1 | grep -q "Open MPI" || exit 0 # others kill at once
+for rank in 0 1; do
+	timeout 60 "$MPIEXEC" -n 2 "$KOLM" train --dim 32 --dp 2 --steps 20 --timeout 1 --quiet --inject rank=$rank,step=3,hang \
+		--run-dir hung$rank --dump-check dump$rank >/dev/null 2>err.txt
+	[ $? = 1 ] || fail "a hang under mpirun: $(cat err.txt)"
+	is_tidy hung$rank dump$rank
+done
 exit 0
