@@ -177,7 +177,7 @@ class Process:
         argv = ([case.world.mpiexec, "-n", str(mpi)] if mpi else []) + [str(case.world.kolm), *args]
         self.describe(args, env, limits, user, (stdin, stdout, stderr), cwd, mpi)
         own = {name: value for name, value in os.environ.items() if not name.startswith("KOLM")}
-        own.update({**(FOR_MPI if mpi else {}), **env}, KOLM_ABUSE=self.mark, TMPDIR=str(case.tmp), LC_ALL="C")
+        own.update({"TMPDIR": str(case.tmp), "LC_ALL": "C", **(FOR_MPI if mpi else {}), **env, "KOLM_ABUSE": self.mark})
         closed = [fd for fd, kind in enumerate((stdin, stdout, stderr)) if kind == "closed"]
         files, self.pipes = [], {}
         for kind, path in ((stdin, None), (stdout, self.out), (stderr, self.err)):

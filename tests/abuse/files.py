@@ -195,4 +195,15 @@ def board(case):
     process.finish(20)
 
 
-SCENARIOS = [config_file, data_file, run_folder, study_file, study_results, study_failing, study_stopped, board]
+def watched(case):
+    """kolm top at every moment of a run, from before it begins until after its end."""
+    r, steps = case.random, case.random.choice([1, 100, 500])
+    process = case.start("train", *flags({**places.SMALL, "steps": steps, "trace": r.choice(["off", 8])}), "--run-dir", "run")
+    ended = False
+    while not ended:
+        ended = not process.running()
+        case.kolm("top", *r.choice([["run"], []]), r.choice(["--once", "--json"]), codes=READ)
+    process.finish()
+
+
+SCENARIOS = [watched, config_file, data_file, run_folder, study_file, study_results, study_failing, study_stopped, board]

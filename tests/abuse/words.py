@@ -1,9 +1,13 @@
-"""words.py - random command lines, from the words that --help gives."""
+"""words.py - random command lines from the words that --help gives, names of folders,
+environments."""
+import os
 import re
+import shutil
 import subprocess
 
 import files
 import places
+from cage import flags
 
 COMMANDS = ["train", "verify", "max-batch", "grid", "schedule", "trace", "study", "report", "top", "bench", "doctor",
             "devices"]
@@ -65,4 +69,33 @@ def no_command(case):
     case.kolm(word, *(r.choice(VALUES) for _ in range(r.randint(0, 2))), codes={2})
 
 
-SCENARIOS = [command_line, no_command]
+def names(case):
+    """A run in a folder of any name can be looked at by that name, or the name is refused."""
+    r = case.random
+    name = r.choice(["a b", "a'b\"c", "-x", "--", "a\nb", "\x1b[31m", "é", b"\xff\xfe", "%s%n", "a/b/c", "./a/../b", "a//b/", ".", "..",
+                     "x" * 255, "x" * 256, "/".join(["y" * 200] * 12), "/".join(["z"] * 2040), "", " ", "~", "$HOME", "run.json"])
+    name = os.fsdecode(name)
+    done = case.kolm("train", *flags({**places.SMALL, "run-dir": name}), codes={0, 1, 2})
+    if done.code == 0 and name:
+        case.kolm("trace", "--json", "--", name) if name.startswith("-") else case.kolm("trace", name, "--json")
+
+
+def environment(case):
+    """Variables that a user, a batch system or nobody has set."""
+    r = case.random
+    number = ["", "0", "1", "3", "-1", "x", "99999999999"]
+    variable, values = r.choice([
+        ("KOLM_CPU", ["", "avx", "reference", "x" * 300, "\x1b[31m"]), ("KOLM_MPI_HOSTS", number + ["2,cyclic", "2,x"]),
+        ("TMPDIR", ["", "nowhere", "/dev/null", "/proc", "x" * 5000]), ("HOME", ["", "/nowhere"]), ("TERM", ["", "x" * 300]),
+        ("LC_ALL", ["de_DE.UTF-8", "xx"]), ("COLUMNS", number), ("OMP_NUM_THREADS", number), ("PATH", ["", "/nowhere"]),
+        ("OMPI_COMM_WORLD_SIZE", number), ("PMI_SIZE", number), ("SLURM_STEP_NUM_TASKS", number), ("RANK", number)])
+    env = {variable: r.choice(values)}
+    if number is values and r.random() < 0.7:  # the first of so many, says somebody
+        env.update({"OMPI_COMM_WORLD_RANK": "0", "PMI_RANK": "0", "SLURM_PROCID": "0"})
+    command = r.choice([["train", *flags(places.SMALL), "--run-dir", "run"], ["verify", "--dim", "8", "--steps", "2"],
+                        ["doctor"], ["schedule"], ["report", "given", "--out", "report"]])
+    shutil.copytree(files.make_run(case.world), case.work / "given")
+    case.kolm(*command, env=env, codes={0, 1, 2})
+
+
+SCENARIOS = [command_line, no_command, names, environment]
