@@ -288,6 +288,8 @@ void file_remove_folders(const char *path, int made)
 
 		if (!rmdir(copy))
 			made--; /* otherwise it was never made: those are further up */
+		else if (errno == ENOTEMPTY && strcmp(slash ? slash + 1 : copy, ".."))
+			break; /* in use, and by that name */
 		if (!slash)
 			break;
 		*slash = '\0';

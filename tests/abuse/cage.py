@@ -163,8 +163,8 @@ class Case:
 
 
 class Process:
-    """One command. codes: the exit codes that are right; left: it may leave files behind, as
-    what is killed does; mpi: number of processes for mpirun; streams: see open_stream."""
+    """One command. codes: the exit codes that are right; left: it may leave files behind;
+    mpi: number of processes for mpirun; streams: see open_stream."""
 
     def __init__(self, case, args, codes=(0,), env=None, limits=(), user=None, stdin="null", stdout="file",
                  stderr="file", cwd=None, mpi=0, left=False, bound=BOUND):

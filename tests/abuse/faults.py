@@ -109,7 +109,7 @@ def kill_supervisor(case):
     """The ranks end with it; what it could not clean up does not stop the next run, which
     does."""
     options = long_training(case)
-    process = case.start("train", *flags(options), "--run-dir", "run", codes={137}, left=True)
+    process = case.start("train", *flags(options), "--run-dir", "run", codes={137})
     wait_for_moment(case, process, ranks_of(options))
     process.signal(signal.SIGKILL)
     process.finish(20)
@@ -212,7 +212,7 @@ def kill_others(case):
     command = r.choice([["verify", "--dim", "64", "--depth", "4", "--dp", "2", "--steps", "2000"],
                         ["max-batch", "--dim", "64", "--depth", "4", "--dp", "2", "--device-memory", "20MB"]])
     number = r.choice([signal.SIGKILL, *ASKING])
-    process = case.start(*command, codes={128 + number, 0}, left=number == signal.SIGKILL)
+    process = case.start(*command, codes={128 + number, 0})
     if r.random() < 0.7:
         process.wait_for(lambda: any(case.tmp.iterdir()), seconds=1)
     time.sleep(r.random() / 10)

@@ -155,8 +155,7 @@ def study_stopped(case):
     shutil.copytree(make_study(case.world), case.work, dirs_exist_ok=True)
     shutil.rmtree(case.work / "out" / "mine")
     number = r.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-    process = case.start("study", "mine.json", "--out", "out", codes={0, 128 + number},
-                         left=number == signal.SIGKILL)
+    process = case.start("study", "mine.json", "--out", "out", codes={0, 128 + number})
     process.wait_for(lambda: False, r.random() / 3)
     process.signal(number)
     process.finish(20)

@@ -143,9 +143,9 @@ def no_process_left(o):
 
 
 def nothing_left(o):
-    """No temporary file or folder, nothing in shared memory; but what was killed may wait
-    for the next start to clean up, and others may still be at work."""
-    if o.process.left or any(p.running() for p in o.case.processes):
+    """No temporary file or folder, nothing in shared memory; but what dies of a signal leaves
+    that to the next start, and others may still be at work."""
+    if o.died or o.process.left or any(p.running() for p in o.case.processes):
         return None
     left = [path for path in o.case.tmp.iterdir() if not o.process.mpi or path.name.startswith("kolm")]
     for folder, _, names in os.walk(o.case.work):

@@ -221,6 +221,14 @@ static void folders_made_in_vain_go(void **state)
 	folder_release(&f);
 	assert_int_equal(count_entries(in_base("a/b")), 1);
 	folder_release(&f); /* once more does nothing */
+	/* One that is in use keeps its name, the way there included. */
+	assert_int_equal(folder_claim(&f, in_base("way/../there"), &err), OK);
+	put(in_base("there/file"), "");
+	folder_release(&f);
+	assert_true(exists(in_base("way/../there/file")));
+	assert_int_equal(folder_claim(&f, in_base("vain/../gone"), &err), OK);
+	folder_release(&f);
+	assert_false(exists(in_base("vain")) || exists(in_base("gone")));
 }
 
 /* Links in a folder that others may write to lead nowhere. */
