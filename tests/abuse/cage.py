@@ -69,10 +69,13 @@ class World:
 
     def fixture(self, name, make):
         """A folder that make() fills once and that cases copy from."""
-        folder = self.root / "fixtures" / name
+        folder, half = self.root / "fixtures" / name, self.root / "half"
         if not folder.exists():
-            folder.mkdir(parents=True)
-            make(folder)
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir()
+            make(half)
+            folder.parent.mkdir(exist_ok=True)
+            half.rename(folder)
         return folder
 
     def prepare(self, folder, *args):

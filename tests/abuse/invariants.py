@@ -121,7 +121,7 @@ def output_parses(o):
     words, documents = o.process.args, []
     if "--json" in words and (o.code == 0 or o.out):
         documents = [o.out]
-    elif "jsonl" in words and words[words.index("jsonl") - 1] == "--log-format" and not o.died:
+    elif words[:1] == ["train"] and "jsonl" in words and words[words.index("jsonl") - 1] == "--log-format":
         documents = o.out.splitlines()
     if not o.process.out.exists() or "--help" in words or o.died:
         return None

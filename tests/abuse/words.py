@@ -77,7 +77,7 @@ def names(case):
     name = os.fsdecode(name)
     done = case.kolm("train", *flags({**places.SMALL, "run-dir": name}), codes={0, 1, 2})
     if done.code == 0 and name:
-        case.kolm("trace", "--json", "--", name) if name.startswith("-") else case.kolm("trace", name, "--json")
+        case.kolm("trace", f"./{name}" if name.startswith("-") else name, "--json")
 
 
 def environment(case):
