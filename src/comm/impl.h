@@ -40,7 +40,7 @@ struct comm {
 	struct pace *pace;	 /* or NULL: the machine's */
 	struct records *records; /* or NULL */
 	struct comm_times times;
-	int64_t worked;	     /* ns that transports have worked on data */
+	int64_t worked;	     /* ns of the rank's time that transports have worked on data */
 	const char *place;   /* where the rank is, or NULL */
 	struct error broken; /* why nothing goes on any more; OK: it does */
 	/* Of any group: its links or NULL, and until when they are taken: to each member, and

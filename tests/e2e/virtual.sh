@@ -26,6 +26,10 @@ for p in 4 8; do
 	done
 done
 
+# Equal replicas compute equally long: what the machine itself takes is not of their time.
+train equal --device $device --dp 4 --depth 4 --steps 8
+[ "$(grep -o '"compute": [0-9.e-]*' equal/summary.json | sort -u | wc -l)" = 1 ] || fail "replicas differ: $(grep '"compute"' equal/summary.json)"
+
 # What is slow must be there.
 slow() { expect_error 2 "--device: '$1' is not in this run; ranks go from 0 to 1" "$KOLM" train --dp 2 --device "virtual:gflops=9,$1"; }
 slow slow=99:2

@@ -170,11 +170,11 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 	r->ready = slot->posted > r->posted ? slot->posted : r->posted;
 	r->carried = slot->carried;
 	if (!r->comm->links) {
-		int64_t begin = clock_ns();
+		int64_t begin = pace_now(r->comm->world->pace);
 
 		atomic_store_explicit(&slot->met, begin, memory_order_relaxed);
 		copy_between_ranks(r->data, slot->data, r->bytes);
-		r->comm->world->worked += clock_ns() - begin;
+		r->comm->world->worked += pace_now(r->comm->world->pace) - begin;
 	}
 	atomic_store(&ch->received, r->sequence + 1);
 	host_ring(h, peer);

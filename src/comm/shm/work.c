@@ -70,7 +70,7 @@ void host_work(const struct host_group *g, struct comm_request *r)
 		r->carried = links_carry_round(r);
 		return;
 	}
-	begin = clock_ns();
+	begin = pace_now(r->comm->world->pace);
 	work(g, r);
-	r->comm->world->worked += clock_ns() - begin;
+	r->comm->world->worked += pace_now(r->comm->world->pace) - begin;
 }
