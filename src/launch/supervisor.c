@@ -155,6 +155,8 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 	pid_t parent = getpid();
 
 	fflush(NULL); /* or every rank would print what is still in our buffers */
+	for (int i = 0; i < s->launch->ranks; i++) /* the first may show the board before */
+		board_of(s->memory, i)->number = i;
 	for (int i = 0; i < s->launch->ranks; i++) {
 		pid_t pid = fork();
 
