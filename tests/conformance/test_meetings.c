@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 
+#ifdef KOLM_TEST_MPI
+#include <mpi.h>
+#endif
 #include <sys/resource.h>
 
 /* Between machines, members meet on each of them, and look at MPI now and then. */
@@ -171,6 +174,43 @@ static void nobody_is_forgotten(void **state)
 	run_ranks(5, room, NULL);
 }
 
+#ifdef KOLM_TEST_MPI
+static int splits;
+
+/* Whoever calls MPI's own, in this program, comes here first. */
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)
+{
+	splits++;
+	return PMPI_Comm_split(comm, color, key, out);
+}
+
+static void open_some(struct comm *world, void *arg)
+{
+	int before = splits, all[16];
+
+	(void)arg;
+	for (int i = 0; i < comm_size(world); i++)
+		all[i] = i;
+	for (int i = 0; i < 3; i++) {
+		struct comm *group;
+		struct error err;
+
+		CHECK(comm_create(&group, world, all, comm_size(world), &err) == OK, "%s",
+		      err.msg);
+		run(group, COMM_BARRIER, NULL, 0, 0);
+		comm_free(group);
+	}
+	CHECK(!on_one_machine() || splits == before, "MPI was asked %d times", splits - before);
+}
+
+/* On a busy machine MPI waits long for each. */
+static void groups_of_one_machine_need_no_mpi(void **state)
+{
+	(void)state;
+	run_ranks(5, open_some, NULL);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +218,9 @@ int main(void)
 		cmocka_unit_test(nobody_is_woken_for_nothing),
 		cmocka_unit_test(any_number_is_under_way),
 		cmocka_unit_test(nobody_is_forgotten),
+#ifdef KOLM_TEST_MPI
+		cmocka_unit_test(groups_of_one_machine_need_no_mpi),
+#endif
 	};
 
 	ranks_begin();

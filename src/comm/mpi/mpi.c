@@ -166,17 +166,25 @@ static enum status open_local(struct comm *c, struct mpi_group *g, struct error 
 	return host_group_open(g ? &g->local : NULL, &w->host, ranks, n, err);
 }
 
+/* Are the members on several machines? */
+static bool is_spread(const struct comm *c)
+{
+	const int *host_of = world_of(c)->host_of;
+
+	for (int i = 1; i < c->size; i++)
+		if (host_of[c->members[i]] != host_of[c->members[0]])
+			return true;
+	return false;
+}
+
 static enum status open_across(struct comm *c, struct mpi_group *g, MPI_Comm *comm,
 			       struct error *err)
 {
 	struct mpi_world *w = world_of(c);
 	int *hosts;
 	enum status st = OK;
-	bool several = false;
 
-	for (int i = 1; i < c->size; i++)
-		several = several || w->host_of[c->members[i]] != w->host_of[c->members[0]];
-	if (!several)
+	if (!is_spread(c))
 		return OK;
 	hosts = calloc((size_t)c->size, sizeof(int));
 	if (!hosts)
@@ -190,17 +198,22 @@ out:
 	return st;
 }
 
-/* Both parts of a group. MPI's split counts every rank's call, as comm_create does. */
+/*
+ * Both parts of a group. MPI's split counts every rank's call, as comm_create does. On one
+ * machine nothing is asked of MPI: its ranks yield while they wait, and on a busy machine
+ * each yield costs a slice of the scheduler's, some dozen of them in a split.
+ */
 static enum status open_group(struct comm *c, struct mpi_group *g, struct error *err)
 {
 	struct mpi_world *w = world_of(c);
 	enum status st;
-	MPI_Comm comm;
+	MPI_Comm comm = MPI_COMM_NULL;
 	int color = c->size ? c->members[0] : MPI_UNDEFINED;
 
 	for (int i = 1; i < c->size; i++)
 		color = imin(color, c->members[i]);
-	MPI_Comm_split(w->all, color, c->rank, &comm);
+	if (is_spread(c->world))
+		MPI_Comm_split(w->all, color, c->rank, &comm);
 	TRY(open_local(c, g, err));
 	if (!g)
 		goto out;
@@ -231,7 +244,8 @@ static enum status mpi_create(struct comm *c, struct error *err)
 
 	if (c->size && !g)
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
-	TRY(meet(c->world, err));
+	if (is_spread(c->world))
+		TRY(meet(c->world, err));
 	TRY(open_group(c, g, err));
 	c->state = g;
 	g = NULL; /* the group's now */
