@@ -28,3 +28,13 @@ struct statistics statistics_of(double *v, int n)
 	s.stdev = n > 1 ? sqrt(s.stdev / (n - 1)) : 0;
 	return s;
 }
+
+double quantile_of(const double *sorted, int n, double share)
+{
+	double at = share * (n - 1);
+	int below = (int)at;
+
+	if (below >= n - 1)
+		return sorted[n - 1];
+	return sorted[below] + (at - below) * (sorted[below + 1] - sorted[below]);
+}

@@ -96,6 +96,7 @@ static void put_json(struct json *j, const struct trace *t, const struct compari
 		json_put_int(j, t->grid.pp > 1 ? "slowest_stage" : "slowest_rank", c->slowest);
 		json_put_double(j, "slower_than_mean", c->excess);
 	}
+	trace_put_prediction(j, t);
 	trace_put_clocks(j, t);
 	json_end_object(j);
 }

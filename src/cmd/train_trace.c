@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "cmd/training.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { RECORDS_MAX = 1 << 19 }; /* of all ranks: some 100 MB of timeline.json */
@@ -56,6 +57,9 @@ static void describe(struct training *t)
 		trace->latency_ns = links->latency_ns;
 		trace->ns_per_byte = links->ns_per_byte;
 	}
+	if (isfinite(t->predicted.step_ms))
+		trace->before = (struct trace_prediction){
+			t->predicted.step_ms, t->predicted.low_ms, t->predicted.high_ms};
 	snprintf(trace->device, sizeof(trace->device), "%s", device_description(t->dev));
 }
 

@@ -11,15 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UPDATE_SAMPLE = 1 << 22 }; /* elements that the optimizer is tried on */
-
-struct trial {
-	struct engine *e;
-	struct cost_row row; /* takes what is measured */
-	float *arrays;	     /* for the optimizer: the real ones must not change */
-	size_t n;	     /* elements of each */
-	int64_t begin;	     /* of what is tried now */
-};
+enum { UPDATE_SAMPLE = 1 << 20 }; /* elements that the optimizer is tried on */
 
 /* A group begins together. */
 static enum status begin_group(struct trial *t, struct comm *group, struct error *err)
@@ -240,22 +232,6 @@ out:
 	return st;
 }
 
-static enum status allocate_update(struct trial *t, struct error *err)
-{
-	const struct update *u = &t->e->optim.update;
-	size_t size = sync_state_size(&t->e->sync), floats;
-
-	if (device_is_virtual(t->e->dev))
-		return OK; /* nothing is written there */
-	t->n = (size < UPDATE_SAMPLE ? size : UPDATE_SAMPLE) / 16 * 16;
-	floats = t->n * (size_t)(2 + (u->m != NULL) + (u->v != NULL) + 1);
-	t->arrays = aligned_alloc(64, (floats + 16) * sizeof(float));
-	if (!t->arrays)
-		return FAIL(err, ERR_MEMORY, "no memory to try the optimizer");
-	memset(t->arrays, 0, (floats + 16) * sizeof(float));
-	return OK;
-}
-
 static double try_update(struct trial *t)
 {
 	struct engine *e = t->e;
@@ -308,11 +284,38 @@ static int chunk_of_layer(const struct model *m, int layer)
 	return chunk;
 }
 
-static enum status try_all(struct trial *t, struct error *err)
+enum status trial_init(struct trial *t, struct engine *e, struct error *err)
+{
+	const struct update *u = &e->optim.update;
+	size_t size = sync_state_size(&e->sync), floats;
+
+	*t = (struct trial){.e = e};
+	if (device_is_virtual(e->dev))
+		return OK; /* nothing is written there */
+	t->n = (size < UPDATE_SAMPLE ? size : UPDATE_SAMPLE) / 16 * 16;
+	floats = t->n * (size_t)(2 + (u->m != NULL) + (u->v != NULL) +
+				 (e->optim.master != NULL)) +
+		 16;
+	t->arrays = aligned_alloc(64, floats * sizeof(float));
+	if (!t->arrays)
+		return FAIL(err, ERR_MEMORY, "no memory to try the optimizer");
+	memset(t->arrays, 0, floats * sizeof(float));
+	return OK;
+}
+
+void trial_release(struct trial *t)
+{
+	free(t->arrays);
+}
+
+enum status trial_run(struct trial *t, double *row, struct error *err)
 {
 	struct engine *e = t->e;
+	int64_t bytes = e->model.bytes;
 	enum status st = OK;
 
+	memset(row, 0, cost_row_size(e) * sizeof(*row));
+	t->row = cost_row_at(e, row, 0);
 	t->row.rank->buckets = e->replicas ? e->sync.n_buckets : 0;
 	for (int i = 0; i < e->sync.n_buckets; i++)
 		t->row.buckets[i].chunk =
@@ -325,27 +328,6 @@ static enum status try_all(struct trial *t, struct error *err)
 		TRY(time_sums(t, err));
 	TRY(time_end(t, err));
 out:
-	return st;
-}
-
-enum status engine_calibrate(struct engine *e, double *rows, int *trials, struct error *err)
-{
-	struct trial t = {.e = e, .row = cost_row_at(e, rows, 0)};
-	int64_t bytes = e->model.bytes;
-	size_t size = cost_row_size(e);
-	enum status st;
-
-	TRY(allocate_update(&t, err));
-	if (!device_is_virtual(e->dev)) { /* touch the memory */
-		TRY(try_all(&t, err));
-		memset(rows, 0, size * sizeof(double));
-	}
-	TRY(try_all(&t, err));
-	memcpy(rows + size, rows, size * sizeof(double));
-	memcpy(rows + 2 * size, rows, size * sizeof(double));
-	*trials = 1;
-out:
 	e->model.bytes = bytes;
-	free(t.arrays);
 	return st;
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What trials do not show, up and down: parts that disturb each other, other moments. */
+#define MARGIN 0.05
+
 /* A bucket has a layer at least, and every other stage has some for each of its chunks. */
 static int most_buckets(const struct engine *e)
 {
@@ -66,6 +69,10 @@ static enum status predict(struct engine *e, bool meet, double *own,
 	for (size_t k = 0; k < COSTS_COUNT; k++)
 		TRY(engine_compose(e, all + k * rows, meet, steps[k], &bubbles[k], err));
 	p->bubble = bubbles[COSTS_LIKELY];
+	if (!device_is_virtual(e->dev)) {
+		p->low_ms *= 1 - MARGIN;
+		p->high_ms *= 1 + MARGIN;
+	}
 out:
 	return st;
 }

@@ -1,6 +1,7 @@
 /*
  * predict.h - how long a step should take, before the first one: every rank tries the parts
- * of its step (calibrate.c), and the simulator of schedules puts them together.
+ * of its step several times (calibrate.c, trials.c), and the simulator of schedules puts them
+ * together (compose.c).
  */
 #ifndef KOLM_ENGINE_PREDICT_H
 #define KOLM_ENGINE_PREDICT_H
@@ -10,7 +11,7 @@
 
 struct prediction_of_step {
 	double step_ms;
-	double low_ms, high_ms; /* it takes that if all goes well, if things go badly */
+	double low_ms, high_ms; /* that it should lie between; on a virtual device the same */
 	double bubble;		/* of the schedule */
 	int trials;		/* of every part, and what all of them took */
 	double trials_ms;
@@ -53,11 +54,26 @@ struct cost_row {
 size_t cost_row_size(const struct engine *e);
 struct cost_row cost_row_at(const struct engine *e, double *rows, int i);
 
-/* The same row for when things go well, as they mostly go, and badly. */
+/* calibrate.c: one trial of every part, all ranks together, into a row. */
+struct trial {
+	struct engine *e;
+	struct cost_row row; /* takes what is measured */
+	float *arrays;	     /* for the optimizer: the real ones must not change */
+	size_t n;	     /* elements of each */
+	int64_t begin;	     /* of what is tried now */
+};
+enum status trial_init(struct trial *t, struct engine *e, struct error *err);
+enum status trial_run(struct trial *t, double *row, struct error *err);
+void trial_release(struct trial *t);
+
+/* The same row for when all goes well, as it mostly goes, and when it goes badly. */
 enum { COSTS_LOW, COSTS_LIKELY, COSTS_HIGH, COSTS_COUNT };
 
-/* calibrate.c: try all parts, again until it is clear what they take; into COSTS_COUNT rows. */
+/* trials.c: trials until it is clear what the parts take; their number is at least 1. */
 enum status engine_calibrate(struct engine *e, double *rows, int *trials, struct error *err);
+/* From so many rows of a size; some trials, not more than a third, may have been disturbed,
+   and that makes them longer. */
+void costs_estimate(const double *trials, int n, size_t size, double *rows);
 
 /* compose.c: the step of ranks that have these costs, one row each. */
 enum status engine_compose(const struct engine *e, double *rows, bool meet, double *step_ms,

@@ -88,6 +88,7 @@ enum status compare_step(struct comparison *c, const struct trace *t, int step, 
 
 	*c = (struct comparison){.step = step,
 				 .part = rows < grid_size(&t->grid),
+				 .before = t->before,
 				 .simulated = !strncmp(t->device, "virtual", 7)};
 	TRY(check_step(t, step, err));
 	TRY(choose_rows(c, t, all_ranks, rows, err));

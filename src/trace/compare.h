@@ -25,6 +25,7 @@ struct comparison {
 	int *rows;			     /* the rank or stage of each row of measured */
 	struct timeline measured, predicted; /* predicted: a row per stage */
 	struct time_account took, expected;  /* mean over the ranks, over the stages */
+	struct trace_prediction before;
 	/* Who computes or pauses longest in this step, and by how much more than the mean; a
 	   stage if there are several, otherwise a rank. -1: nobody stands out. */
 	int slowest;

@@ -81,6 +81,20 @@ static bool explain_slowest(const struct comparison *c, const char *group, struc
 	return true;
 }
 
+static bool explain_before(const struct comparison *c, struct text *out)
+{
+	const struct trace_prediction *p = &c->before;
+	int digits = digits_for(c->took.total);
+
+	if (p->step_ms <= 0)
+		return false;
+	text_addf(out, "before the first step %.*f ms", digits, p->step_ms);
+	if (p->low_ms < p->high_ms)
+		text_addf(out, " (%.*f to %.*f)", digits, p->low_ms, digits, p->high_ms);
+	text_add(out, " were predicted");
+	return true;
+}
+
 static const char *group_of(const struct comparison *c)
 {
 	return c->predicted.stages > 1 ? "stage" : "rank";
@@ -90,6 +104,8 @@ void comparison_explain(const struct comparison *c, struct text *out)
 {
 	explain_difference(c, out);
 	text_add(out, "\n");
+	if (explain_before(c, out))
+		text_add(out, "\n");
 	if (explain_slowest(c, group_of(c), out))
 		text_add(out, "\n");
 }
@@ -170,7 +186,8 @@ void comparison_draw_svg(const struct comparison *c, const struct trace *t, stru
 	canvas_svg_begin(&svg, out, TIMELINE_WIDTH,
 			 top + 2 * (HEADING + GAP) + timeline_rows_height(&c->measured) +
 				 timeline_rows_height(&c->predicted) +
-				 (c->slowest < 0 ? 1 : 2) * LINE + GAP);
+				 (1 + (c->before.step_ms > 0) + (c->slowest >= 0)) * LINE +
+				 GAP);
 	name_run(t, c->step, title, sizeof(title));
 	canvas_text(&svg.canvas, LEFT, TITLE_Y,
 		    (struct label){.font = {.size = 15, .bold = true}, .anchor = ANCHOR_START},
@@ -186,10 +203,14 @@ void comparison_draw_svg(const struct comparison *c, const struct trace *t, stru
 		 c->expected.total, c->predicted.bubble * 100);
 	y = draw_one(&c->predicted, heading, y, length, &svg.canvas);
 	explain_difference(c, &sentence);
-	draw_sentence(&svg.canvas, y + GAP, sentence.data);
+	y += GAP;
+	draw_sentence(&svg.canvas, y, sentence.data);
+	text_release(&sentence);
+	if (explain_before(c, &sentence))
+		draw_sentence(&svg.canvas, y += LINE, sentence.data);
 	text_release(&sentence);
 	if (explain_slowest(c, group_of(c), &sentence))
-		draw_sentence(&svg.canvas, y + GAP + LINE, sentence.data);
+		draw_sentence(&svg.canvas, y + LINE, sentence.data);
 	out->failed |= sentence.failed;
 	text_release(&sentence);
 	canvas_svg_end(&svg);

@@ -90,6 +90,18 @@ static enum status read_grid(struct reader *r, const json_t *run)
 	return OK;
 }
 
+/* All of it, or nothing. */
+static void read_prediction(struct trace *t, const json_t *from)
+{
+	struct trace_prediction p = {json_number_value(json_object_get(from, "step_ms")),
+				     json_number_value(json_object_get(from, "low_ms")),
+				     json_number_value(json_object_get(from, "high_ms"))};
+
+	if (p.low_ms >= 0 && p.low_ms <= p.step_ms && p.step_ms <= p.high_ms &&
+	    p.high_ms < 1e12)
+		t->before = p;
+}
+
 static enum status read_run(struct reader *r, const json_t *run)
 {
 	static const char *const engines[] = {"hybrid", "base", NULL};
@@ -119,6 +131,7 @@ static enum status read_run(struct reader *r, const json_t *run)
 		t->latency_ns = (double)latency;
 		t->ns_per_byte = (double)us_per_mb * 1e-6;
 	}
+	read_prediction(t, json_object_get(run, "predicted_before"));
 out:
 	return st;
 }

@@ -199,6 +199,17 @@ void trace_put_clocks(struct json *j, const struct trace *t)
 	json_end_array(j);
 }
 
+void trace_put_prediction(struct json *j, const struct trace *t)
+{
+	if (t->before.step_ms <= 0)
+		return;
+	json_begin_object(j, "predicted_before");
+	json_put_double(j, "step_ms", t->before.step_ms);
+	json_put_double(j, "low_ms", t->before.low_ms);
+	json_put_double(j, "high_ms", t->before.high_ms);
+	json_end_object(j);
+}
+
 static void put_run(struct json *j, const struct trace *t)
 {
 	json_begin_object(j, NULL);
@@ -222,6 +233,7 @@ static void put_run(struct json *j, const struct trace *t)
 		json_put_double(j, "us_per_mb", t->ns_per_byte * 1e3);
 		json_end_object(j);
 	}
+	trace_put_prediction(j, t);
 	trace_put_clocks(j, t);
 	json_end_object(j);
 }

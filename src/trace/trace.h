@@ -47,6 +47,11 @@ struct trace_rank {
 	bool overwritten; /* the oldest step is not whole */
 };
 
+/* What a step was expected to take before the first one, in ms; 0: nothing was. */
+struct trace_prediction {
+	double step_ms, low_ms, high_ms;
+};
+
 struct trace {
 	struct grid grid;
 	enum schedule_kind schedule;
@@ -55,6 +60,7 @@ struct trace {
 	bool linked; /* virtual links: what a message takes is known */
 	double latency_ns, ns_per_byte;
 	char device[128];
+	struct trace_prediction before;
 	int first_step, last_step;
 	struct trace_rank *ranks;   /* (grid_size) */
 	struct trace_clock *clocks; /* (n_clocks), of the machines but rank 0's */
@@ -81,8 +87,9 @@ int64_t trace_records_per_step(const struct trace_plan *p);
 enum status trace_arrange(struct trace *t, int steps, const struct schedule *s,
 			  struct error *err);
 
-/* How the clocks of the machines differ, as a member of an object. */
+/* How the clocks of the machines differ, and what was expected, as members of an object. */
 void trace_put_clocks(struct json *j, const struct trace *t);
+void trace_put_prediction(struct json *j, const struct trace *t);
 
 /* A whole file or none. */
 enum status trace_write(const struct trace *t, const char *path, struct error *err);

@@ -79,4 +79,16 @@ for ((n = ${KOLM_GRIDS:-60}; n > 0; n--)); do
 	draw
 	check "${args[@]}"
 done
+
+# On a real device there is a range, from several trials; wherever the prediction is shown.
+"$KOLM" train --dim 64 --depth 4 --dp 2 --pp 2 --micro-batches 4 --steps 4 --verbose --run-dir run >/dev/null 2>err.txt || fail "$(cat err.txt)"
+holds "0 < $(value predicted_low_ms) && $(value predicted_low_ms) < $(value predicted_ms) && $(value predicted_ms) < $(value predicted_high_ms)" ||
+	fail "no range: $(value predicted_low_ms) to $(value predicted_high_ms) ms around $(value predicted_ms)"
+holds "$(value prediction_trials) >= 3 && $(value prediction_took_ms) > 0" || fail "$(value prediction_trials) trials in $(value prediction_took_ms) ms"
+grep -qE '^predicted step [0-9.]+ ms \([0-9.]+ to [0-9.]+\): measured [-+][0-9.]+ %$' err.txt || fail "no range: $(cat err.txt)"
+grep -qE '^  from [0-9]+ trials of every part, in [0-9]+ ms$' err.txt || fail "no trials: $(cat err.txt)"
+"$KOLM" trace run >out.txt || fail "trace"
+grep -qE '^before the first step [0-9.]+ ms \([0-9.]+ to [0-9.]+\) were predicted$' out.txt || fail "trace says: $(cat out.txt)"
+[ "$("$KOLM" trace run --json | grep -A 3 '"predicted_before"' | grep -o '"step_ms": [0-9.e-]*')" = "\"step_ms\": $(value predicted_ms)" ] ||
+	fail "trace --json: $("$KOLM" trace run --json)"
 exit 0
