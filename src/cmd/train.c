@@ -61,10 +61,12 @@ out:
 enum status training_plan(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
+	struct inject_limits limits;
 	enum status st;
 
 	TRY(open_grid(t, err));
-	TRY(inject_parse(&t->inject, c->inject, grid_size(&t->grid), c->steps, err));
+	limits = (struct inject_limits){grid_size(&t->grid), c->steps, c->micro_batches};
+	TRY(inject_parse(&t->inject, c->inject, &limits, err));
 out:
 	return st;
 }

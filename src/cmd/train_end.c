@@ -133,6 +133,21 @@ out:
 	return st;
 }
 
+/* What kolm verify compares. */
+static enum status write_record(struct training *t, struct error *err)
+{
+	int replica = sketch_replica(t->engine, t->engine->step);
+	enum status st;
+
+	TRY(dump_masters(t->engine, replica, t->record_folder, err));
+	if (t->wants_gradients)
+		TRY(dump_gradients(t->engine, replica, t->record_folder, err));
+	if (t->rank->number == 0)
+		TRY(sketch_write(&t->sketch, t->record_folder, err));
+out:
+	return st;
+}
+
 enum status training_finish(struct training *t, struct error *err)
 {
 	enum status st = OK;
@@ -146,8 +161,8 @@ enum status training_finish(struct training *t, struct error *err)
 	if (t->dump.folder && !t->stopped)
 		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
 			     t->metrics.count, err));
-	if (t->weights_folder && !t->stopped)
-		TRY(dump_weights(t->engine, t->weights_folder, "final.safetensors", err));
+	if (t->record_folder && !t->stopped)
+		TRY(write_record(t, err));
 	if (evaluated)
 		TRY(engine_evaluate(t->engine, &t->data, &evaluation, err));
 	if (t->rank->number == 0)
@@ -164,6 +179,7 @@ void training_close(struct training *t)
 	run_close(&t->run);
 	training_release(t);
 	metrics_release(&t->metrics);
+	sketch_release(&t->sketch);
 	free(t->kept.ranks);
 	free(t->kept.times);
 	pthread_mutex_unlock(&t->kept.lock);

@@ -113,6 +113,8 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
 	TRY(engine_step(t->engine, step, &result, err));
+	if (t->sketch.values)
+		TRY(sketch_add(&t->sketch, t->engine, step, result.loss_scale, err));
 	s.ms = (double)t->engine->times.step * 1e-6;
 	if (!s.warmup || t->config.steps <= t->config.warmup)
 		engine_times_add(&t->times, &t->engine->times);
@@ -169,6 +171,8 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	}
 	TRY(training_open_engine(t, err));
 	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
+	if (t->record_folder)
+		TRY(sketch_init(&t->sketch, t->engine, c->steps, err));
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");
 	if (!t->discarded)
@@ -177,7 +181,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(training_trace_begin(t, err));
 	if (rank->hurried)
 		TRY(training_keep(t, err));
-	for (int step = 0; step < c->steps && !t->stopped; step++)
+	for (int step = 0; step < (t->until ? t->until : c->steps) && !t->stopped; step++)
 		TRY(train_step(t, step, err));
 	TRY(training_finish(t, err));
 out:

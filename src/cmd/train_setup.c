@@ -144,7 +144,7 @@ static enum status check_virtual(const struct training *t, struct error *err)
 		return HINT(err, "start all %d ranks on one machine: they only sleep",
 			    t->rank->ranks);
 	}
-	if (*t->config.dump_check || t->weights_folder) {
+	if (*t->config.dump_check || t->record_folder) {
 		FAIL(err, ERR_USAGE, "a virtual device computes no weights to write down");
 		return HINT(err, "use --device cpu");
 	}

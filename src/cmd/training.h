@@ -7,6 +7,7 @@
 #include "engine/dump.h"
 #include "engine/engine.h"
 #include "engine/predict.h"
+#include "engine/sketch.h"
 #include "trace/gather.h"
 #include "trace/metrics.h"
 #include "trace/run.h"
@@ -26,8 +27,13 @@ struct kept {
 struct training {
 	int argc; /* the command line behind "kolm train" */
 	char *const *argv;
-	const char *weights_folder; /* where the final weights go too, or NULL */
-	bool discarded;		    /* its files go away with it: nothing need be predicted */
+	/* kolm verify: the final weights, a sketch of every step and, if they are wanted, the
+	   gradients of the last one go to this folder too, or NULL; it ends after so many
+	   steps, with 0 as it was told. */
+	const char *record_folder;
+	bool wants_gradients;
+	int until;
+	bool discarded; /* its files go away with it: nothing need be predicted */
 	struct config config;
 	struct grid grid;
 	struct inject_plan inject;
@@ -40,6 +46,7 @@ struct training {
 	struct device *dev;
 	struct engine *engine;
 	struct metrics metrics;
+	struct sketch sketch;	/* for record_folder */
 	struct records records; /* what it did when, of the last steps */
 	struct gather gather;
 	struct engine_times times; /* of the steps that count */

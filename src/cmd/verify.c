@@ -1,37 +1,27 @@
 /*
- * verify.c - kolm verify: the same run on one rank and on a grid, and how far apart their
- * losses and final weights are.
+ * verify.c - kolm verify: the same run on one rank and on a grid, how far apart they are, and
+ * whether that is rounding.
  */
-#include "cmd/cmd.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "base/safetensors.h"
+#include "cmd/verify.h"
 #include "base/signals.h"
 #include "base/util.h"
-#include "cmd/training.h"
+#include "cmd/cmd.h"
+#include "config/option.h"
+#include "launch/launch.h"
 
-#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct verify {
-	double loss_tolerance, weight_tolerance;
-	bool as_json;
-	/* result */
-	double loss_rel, weight_rel;
-	char where[192]; /* the largest difference of what is furthest beyond its tolerance */
-};
 
 /* clang-format off */
 static const struct option options[] = {
 	{"loss-tolerance", .group = "Options", .type = OPTION_FLOAT, .meta = "X",
 	 .offset = offsetof(struct verify, loss_tolerance), .initial = "1e-05", .min = 0, .max = 1,
-	 .help = "largest relative difference of a step's loss"},
+	 .help = "largest relative difference of a step's loss; if it is not given, beyond it as far as "
+	 "rounding takes one rank"},
 	{"weight-tolerance", .group = "Options", .type = OPTION_FLOAT, .meta = "X",
 	 .offset = offsetof(struct verify, weight_tolerance), .initial = "0.0001", .min = 0, .max = 1,
-	 .help = "largest difference of a final weight, relative to the largest of its tensor"},
+	 .help = "largest difference of a final weight, relative to the largest of its tensor; likewise"},
 	{"json", .group = "Options", .type = OPTION_FLAG, .offset = offsetof(struct verify, as_json),
 	 .initial = "false", .help = "print one JSON document instead of text"},
 };
@@ -39,6 +29,7 @@ static const struct option options[] = {
 static const char *const examples[] = {
 	"kolm verify --dp 2 --pp 2 --mp 2 --micro-batches 4",
 	"kolm verify --pp 4 --schedule zb-h1 --depth 8 --micro-batches 8 --optimizer adamw",
+	"kolm verify --dp 4 --precision bf16 --inject rank=2,scale=1.1   # can it fail?",
 	NULL,
 };
 /* clang-format on */
@@ -47,136 +38,14 @@ const struct option_table verify_table = {
 	.command = "verify",
 	.usage = "kolm verify [options of kolm train] [options]",
 	.summary =
-		"Train on one rank and on the given grid, and compare losses and final weights.\n"
-		"20 steps unless --steps says otherwise. Exit code 1 beyond a tolerance.",
+		"Train on one rank and on the given grid, and compare losses, gradients and weights.\n"
+		"Where they differ, tell rounding from error: one rank in another order of sums, and\n"
+		"with noise of the size of rounding, shows how far rounding goes. 20 steps unless\n"
+		"--steps says otherwise. Exit code 1 if it is not the same run.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 };
-
-/* ---- what a run has left in its folder ---- */
-
-struct outcome {
-	double *losses;
-	int count;
-	struct safetensors weights;
-};
-
-static enum status read_losses(struct outcome *o, const char *folder, struct error *err)
-{
-	enum status st;
-	char path[PATH_MAX], *text = NULL, *rest, *line;
-	size_t size;
-
-	TRY(file_path(path, folder, "metrics.jsonl", err));
-	TRY(file_read(path, 1 << 30, &text, &size, err));
-	o->losses = calloc(size / 8 + 1, sizeof(*o->losses)); /* a line is longer than that */
-	if (!o->losses) {
-		st = FAIL(err, ERR_MEMORY, "no memory for the losses");
-		goto out;
-	}
-	rest = text;
-	while ((line = strsep(&rest, "\n")) && *line) {
-		json_t *j = json_loads(line, 0, NULL), *loss = json_object_get(j, "loss");
-
-		/* JSON has no NaN: it is null there. */
-		o->losses[o->count++] = json_is_number(loss) ? json_number_value(loss) : NAN;
-		json_decref(j);
-	}
-out:
-	free(text);
-	return st;
-}
-
-static enum status read_outcome(struct outcome *o, const char *folder, struct error *err)
-{
-	enum status st;
-	char path[PATH_MAX];
-
-	TRY(read_losses(o, folder, err));
-	TRY(file_path(path, folder, "final.safetensors", err));
-	TRY(safetensors_read(&o->weights, path, err));
-out:
-	return st;
-}
-
-static void release_outcome(struct outcome *o)
-{
-	free(o->losses);
-	safetensors_release(&o->weights);
-}
-
-/* ---- running and comparing ---- */
-
-/* What the run of one rank takes over from that of the grid. */
-struct resolved {
-	int batch, micro_batches;
-	struct grid grid;
-};
-
-/* Read the options anew for each of the two runs; the second is on one rank, with the
-   same global batch. */
-static enum status train(int argc, char *const *argv, bool alone, const char *folder,
-			 struct resolved *r, struct error *err)
-{
-	enum status st;
-	struct training *t = training_new(argc, argv, err);
-	struct config *c;
-
-	if (!t)
-		return ERR_MEMORY;
-	c = &t->config;
-	t->weights_folder = folder;
-	t->discarded = true;
-	TRY(config_read(c, argc, argv, err));
-	if (options_source(&c->values, "steps") == SOURCE_DEFAULT) {
-		c->steps = 20;
-		c->warmup = imin(c->warmup, 19);
-	}
-	if (alone) {
-		c->dp = c->pp = c->mp = 1;
-		c->zero = 0;
-		c->grad_sync = SYNC_DDP;
-		c->inject[0] = c->layers_per_stage[0] = '\0';
-		c->nproc_per_node = 0;
-		c->engine = ENGINE_HYBRID;
-		c->chunks = 0;
-		c->device_memory = 0; /* it holds all that the grid's ranks share */
-		c->batch = r->batch;
-		c->micro_batches = r->micro_batches;
-		c->micro_batch_size = 0;
-	}
-	c->quiet = true;
-	c->trace = 0;
-	c->dump_check[0] = '\0';
-	snprintf(c->run_dir, sizeof(c->run_dir), "%.*s", PATH_MAX - 1, folder);
-	log_set_level(LOG_QUIET);
-	TRY(training_run(t, err));
-	if (!alone)
-		*r = (struct resolved){c->batch, c->micro_batches, t->grid};
-out:
-	training_free(t);
-	return st;
-}
-
-static void note(struct verify *v, double excess, double *worst, const char *fmt, int i,
-		 const char *name)
-{
-	if (excess <= *worst)
-		return;
-	*worst = excess;
-	snprintf(v->where, sizeof(v->where), fmt, name, i);
-}
-
-/* What is not finite on one side only is as different as can be. */
-static double difference(double a, double b, double scale)
-{
-	if (a == b)
-		return 0;
-	if (!isfinite(a) || !isfinite(b))
-		return 1e9;
-	return fabs(a - b) / fmax(scale, 1e-30);
-}
 
 static enum status check_finite(const struct outcome *o, struct error *err)
 {
@@ -191,93 +60,246 @@ static enum status check_finite(const struct outcome *o, struct error *err)
 	return OK;
 }
 
-static void compare_losses(struct verify *v, const struct outcome *a, const struct outcome *b,
-			   double *worst)
-{
-	for (int i = 0; i < a->count; i++) {
-		double d = i < b->count
-				   ? difference(a->losses[i], b->losses[i], fabs(a->losses[i]))
-				   : 1e9;
+/* ---- telling rounding from error ---- */
 
-		v->loss_rel = fmax(v->loss_rel, d);
-		note(v, d / fmax(v->loss_tolerance, 1e-30), worst, "%s of step %d", i, "loss");
-	}
+/* What is the same run without more ado: DESIGN's contract for fp32. The way of the weights
+   follows from the rest. */
+static struct limits contract_of(const struct verify *v)
+{
+	return (struct limits){.contract = {[MEASURE_LOSS] = v->loss_tolerance,
+					    [MEASURE_WEIGHT] = v->weight_tolerance,
+					    [MEASURE_GRADIENT] = 1e-5,
+					    [MEASURE_SCALE] = 1e-5,
+					    [MEASURE_MOVED] = INFINITY},
+			       .noise = v->setup.noise};
 }
 
-static void compare_weights(struct verify *v, const struct outcome *a, const struct outcome *b,
-			    double *worst)
+/* What is the same run up to rounding. */
+static struct limits limits_of(const struct verify *v)
 {
-	for (size_t k = 0; k < a->weights.count; k++) {
-		const struct safetensors_entry *e = &a->weights.entries[k];
-		const struct safetensors_entry *f = safetensors_find(&b->weights, e->name);
-		const float *x = safetensors_data(&a->weights, e), *y;
-		size_t n = (size_t)(e->end - e->begin) / sizeof(float);
-		double scale = 0;
+	struct limits l = contract_of(v);
 
-		if (!f || f->end - f->begin != e->end - e->begin) {
-			v->weight_rel = 1e9;
-			note(v, 1e300, worst, "%s is missing%.0d", 0, e->name);
+	l.contract[MEASURE_MOVED] = 0;
+	l.reach = &v->reach;
+	return l;
+}
+
+static struct finding judge_grid(const struct verify *v, const struct limits *l)
+{
+	struct finding f = judge(&v->grid, l);
+
+	if (!f.beyond && v->grid.parted < v->grid.steps && !(l->reach && v->parted_too))
+		f = (struct finding){.beyond = true, .skipped = true, .step = v->grid.parted};
+	return f;
+}
+
+static enum status add_control(struct verify *v, struct variant how, struct error *err)
+{
+	struct outcome o = {0};
+	struct distance d = {0};
+	struct limits contract = contract_of(v);
+	struct finding f;
+	enum status st;
+
+	how.alone = true;
+	TRY(run_variant(&v->setup, &how, &o, err));
+	TRY(distance_init(&d, &v->one, &o, err));
+	if (!v->reach.values)
+		TRY(distance_init(&v->reach, &v->one, &v->one, err));
+	reach_add(&v->reach, &d);
+	v->parted_too |= d.parted == v->grid.parted && d.parted < o.count;
+	f = judge(&d, &contract);
+	if (f.beyond && (!v->first_control.beyond || f.step < v->first_control.step))
+		v->first_control = f;
+out:
+	distance_release(&d);
+	outcome_release(&o);
+	return st;
+}
+
+static bool beyond_given(const struct verify *v)
+{
+	return (v->loss_given &&
+		!(distance_most(&v->grid, MEASURE_LOSS) <= v->loss_tolerance)) ||
+	       (v->weight_given &&
+		!(distance_most(&v->grid, MEASURE_WEIGHT) <= v->weight_tolerance));
+}
+
+static struct finding judge_reach(const struct verify *v)
+{
+	struct limits l = limits_of(v);
+
+	return judge_grid(v, &l);
+}
+
+/* What tips a rectifier in one order tips it in another now and then only: draw until there is
+   a run that did the same. Up to the step in question is enough to see that. */
+static enum status draw_more(struct verify *v, struct finding *f, struct error *err)
+{
+	enum status st = OK;
+
+	for (int draw = DRAWS_FIRST + 1; draw <= DRAWS_MOST && f->beyond; draw++) {
+		int step = f->step;
+
+		TRY(add_control(v, (struct variant){.draw = draw, .until = step + 1}, err));
+		*f = judge_reach(v);
+		v->controls++;
+		if (f->beyond && f->step == step)
 			continue;
-		}
-		y = safetensors_data(&b->weights, f);
-		for (size_t i = 0; i < n; i++)
-			scale = isfinite(x[i]) ? fmax(scale, fabs((double)x[i])) : scale;
-		for (size_t i = 0; i < n; i++) {
-			double d = difference(x[i], y[i], scale);
-
-			v->weight_rel = fmax(v->weight_rel, d);
-			note(v, d / fmax(v->weight_tolerance, 1e-30), worst, "%s[%d]", (int)i,
-			     e->name);
-		}
+		TRY(add_control(v, (struct variant){.draw = draw}, err));
+		*f = judge_reach(v);
 	}
+out:
+	return st;
 }
 
-static enum status report(struct verify *v, const char *grid, int steps, struct error *err)
+/* Beyond the contract: how far do runs on one rank go? */
+static enum status explain(struct verify *v, struct error *err)
 {
-	bool ok = v->loss_rel <= v->loss_tolerance && v->weight_rel <= v->weight_tolerance;
-	struct json j;
+	struct limits l;
+	struct finding f;
+	enum status st = OK;
 
-	if (v->as_json) {
-		json_init(&j, true);
-		json_begin_object(&j, NULL);
-		json_put_double(&j, "loss_rel", v->loss_rel);
-		json_put_double(&j, "weight_rel", v->weight_rel);
-		json_put_string(&j, "where", v->where);
-		json_put_bool(&j, "ok", ok);
-		json_put_string(&j, "grid", grid);
-		json_put_int(&j, "steps", steps);
-		json_end_object(&j);
-		fputs(j.text.data, stdout);
-		json_release(&j);
-	} else {
-		printf("%s against one rank, %d steps: losses differ by %.2g (allowed %.2g), "
-		       "weights by %.2g (allowed %.2g)%s%s: %s\n",
-		       grid, steps, v->loss_rel, v->loss_tolerance, v->weight_rel,
-		       v->weight_tolerance, *v->where ? "; most at " : "", v->where,
-		       ok ? "the same run" : "NOT the same run");
+	if (*v->setup.reorder) {
+		TRY(add_control(v, (struct variant){.reordered = true}, err));
+		v->controls++;
 	}
-	if (ok)
-		return OK;
-	FAIL(err, ERR_FAILED, "%s is not the run of one rank: %s", grid, v->where);
-	return HINT(err, "or its tolerance is too small for these options");
+	for (int draw = 1; draw <= DRAWS_FIRST; draw++) {
+		TRY(add_control(v, (struct variant){.draw = draw}, err));
+		v->controls++;
+	}
+	f = judge_reach(v);
+	TRY(draw_more(v, &f, err));
+	l = limits_of(v);
+	v->verdict = VERDICT_ROUNDING;
+	if (!v->loss_given)
+		v->loss_allowed = limit_at(&l, MEASURE_LOSS, 0, v->reach.steps - 1);
+	if (!v->weight_given)
+		v->weight_allowed = limit_at(&l, MEASURE_WEIGHT, 0, v->reach.steps - 1);
+	if (f.beyond) {
+		v->verdict = VERDICT_DIFFERENT;
+		v->first = f;
+	}
+out:
+	return st;
 }
 
-static enum status compare(struct verify *v, const char *grid, const struct folder *folders,
-			   struct error *err)
+/* ---- where it is ---- */
+
+static void describe(struct verify *v, bool moved, const struct outcome *one,
+		     const struct outcome *many)
+{
+	bool of_one = v->first.measure >= MEASURE_GRADIENT && v->first.tensor < v->grid.tensors;
+	struct place p = {0};
+
+	distance_find(moved ? &one->weights : &one->gradients,
+		      moved ? &many->weights : &many->gradients,
+		      of_one ? one->weights.entries[v->first.tensor].name : "", &p);
+	snprintf(v->where, sizeof(v->where), "step %d, %s%s[%zu]: %.9g, on one rank %.9g",
+		 v->first.step, moved ? "" : "gradient of ", p.tensor, p.element,
+		 p.many / (moved ? 1 : many->last_scale),
+		 p.one / (moved ? 1 : one->last_scale));
+}
+
+/* Both again up to the step in question, and the element that differs most there. */
+static enum status locate(struct verify *v, struct error *err)
+{
+	struct variant how = {.until = v->first.step + 1, .gradients = true};
+	bool moved = v->first.measure == MEASURE_MOVED || v->first.measure == MEASURE_WEIGHT;
+	struct outcome one = {0}, many = {0};
+	enum status st;
+
+	TRY(run_variant(&v->setup, &how, &many, err));
+	how.alone = true;
+	TRY(run_variant(&v->setup, &how, &one, err));
+	if (v->first.skipped)
+		snprintf(v->where, sizeof(v->where),
+			 "step %d, gradients that are not finite %s", v->first.step,
+			 one.skipped[v->first.step] ? "on one rank only" : "on the grid only");
+	else
+		describe(v, moved, &one, &many);
+out:
+	outcome_release(&one);
+	outcome_release(&many);
+	return st;
+}
+
+/* The largest difference of what is furthest beyond its tolerance, or nearest to it. */
+static void note_largest(struct verify *v)
+{
+	double loss = distance_most(&v->grid, MEASURE_LOSS);
+	double weight = distance_most(&v->grid, MEASURE_WEIGHT);
+	int step = 0;
+
+	if (loss == 0 && weight == 0)
+		return;
+	if (weight / fmax(v->weight_allowed, 1e-30) > loss / fmax(v->loss_allowed, 1e-30)) {
+		snprintf(v->where, sizeof(v->where), "%s[%zu]", v->grid.worst_tensor->name,
+			 v->grid.worst);
+		return;
+	}
+	while (*distance_at(&v->grid, MEASURE_LOSS, 0, step) < loss)
+		step++;
+	snprintf(v->where, sizeof(v->where), "loss of step %d", step);
+}
+
+static enum status conclude(const struct verify *v, struct error *err)
+{
+	char grid[64];
+
+	verify_print(v);
+	if (v->verdict != VERDICT_DIFFERENT)
+		return OK;
+	FAIL(err, ERR_FAILED, "%s is not the run of one rank: %s",
+	     verify_grid(v, grid, sizeof(grid)), v->where);
+	if (!v->controls)
+		return HINT(err, "or the tolerance that was given is too small");
+	return HINT(err, "this is not rounding: none of %d runs on one rank did it",
+		    v->controls);
+}
+
+/* The grid and one rank, once more if need be. */
+static enum status run_both(struct verify *v, struct error *err)
 {
 	enum status st;
-	struct outcome one = {0}, many = {0};
-	double worst = 0;
 
-	TRY(read_outcome(&many, folders[0].path, err));
-	TRY(read_outcome(&one, folders[1].path, err));
-	TRY(check_finite(&one, err));
-	compare_losses(v, &one, &many, &worst);
-	compare_weights(v, &one, &many, &worst);
-	TRY(report(v, grid, one.count, err));
+	distance_release(&v->grid);
+	outcome_release(&v->one);
+	outcome_release(&v->many);
+	TRY(run_variant(&v->setup, &(struct variant){0}, &v->many, err));
+	TRY(run_variant(&v->setup, &(struct variant){.alone = true}, &v->one, err));
+	TRY(check_finite(&v->one, err));
+	TRY(distance_init(&v->grid, &v->one, &v->many, err));
 out:
-	release_outcome(&one);
-	release_outcome(&many);
+	return st;
+}
+
+static enum status verify(struct verify *v, struct error *err)
+{
+	struct limits contract;
+	double scale;
+	enum status st;
+
+	TRY(run_both(v, err));
+	scale = fmin(v->one.last_scale, v->many.last_scale);
+	if (v->grid.parted < v->grid.steps && scale < v->one.first_scale) {
+		/* What overflows hangs on where a sum is cut: compare where nothing does. */
+		v->setup.init_scale = scale;
+		TRY(run_both(v, err));
+	}
+	contract = contract_of(v);
+	v->loss_allowed = v->loss_tolerance;
+	v->weight_allowed = v->weight_tolerance;
+	v->first = judge_grid(v, &contract);
+	if (beyond_given(v))
+		v->verdict = VERDICT_DIFFERENT;
+	else if (v->first.beyond)
+		TRY(explain(v, err));
+	note_largest(v);
+	if (v->controls && v->verdict == VERDICT_DIFFERENT)
+		TRY(locate(v, err));
+	TRY(conclude(v, err));
+out:
 	return st;
 }
 
@@ -287,18 +309,14 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	struct verify v = {0};
 	struct option_values own;
 	struct launcher by;
-	struct folder folders[2] = {0};
 	sigset_t signals;
-	char grid[64];
-	struct resolved resolved = {0};
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
-	int n = 0;
 
 	if (!rest)
 		return FAIL(err, ERR_MEMORY, "no memory to start");
 	signals_hold(&signals);
 	options_init(&own, &verify_table, &v);
-	TRY(options_split(&own, argc, argv, rest, &n, err));
+	TRY(options_split(&own, argc, argv, rest, &v.setup.argc, err));
 	if (own.help) {
 		options_print_help(&verify_table, stdout);
 		goto out;
@@ -309,16 +327,15 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 		st = HINT(err, "leave mpirun or srun out");
 		goto out;
 	}
-	for (int i = 0; i < 2; i++) {
-		TRY(folder_make_temporary(&folders[i], "verify", err));
-		TRY(train(n, rest, i == 1, folders[i].path, &resolved, err));
-	}
-	snprintf(grid, sizeof(grid), "dp %d x pp %d x mp %d", resolved.grid.dp,
-		 resolved.grid.pp, resolved.grid.mp);
-	TRY(compare(&v, grid, folders, err));
+	v.setup.argv = rest;
+	v.loss_given = options_source(&own, "loss-tolerance") != SOURCE_DEFAULT;
+	v.weight_given = options_source(&own, "weight-tolerance") != SOURCE_DEFAULT;
+	TRY(verify(&v, err));
 out:
-	for (int i = 0; i < 2; i++)
-		folder_remove_temporary(&folders[i]);
+	distance_release(&v.reach);
+	distance_release(&v.grid);
+	outcome_release(&v.one);
+	outcome_release(&v.many);
 	signals_let_go(&signals);
 	free(rest);
 	return st;

@@ -134,7 +134,7 @@ static const struct option options[] = {
 	{"inject", .group = "Run", .type = OPTION_STRING, TEXT_AT(inject), .initial = "",
 	 .meta = "SPEC", .repeat = true,
 	 .help = "trouble on purpose, may be repeated: [rank=R,][step=S,][at=forward|backward|optimizer,]"
-	 "sleep=TIME|kill|hang|nan"},
+	 "sleep=TIME|kill|hang, or wrong results: [rank=R,][step=S,][micro-batch=M,]nan|scale=X|shift|stale"},
 	{"timeout", .group = "Run", .type = OPTION_SECONDS, AT(timeout), .initial = "60",
 	 .zero = "off", .meta = "SECONDS", .min = 0.1, .max = 1e6,
 	 .help = "no progress for so long is a hang: report it and stop"},

@@ -60,6 +60,10 @@ void device_close(struct device *dev);
 bool device_is_virtual(const struct device *dev);
 const struct links *device_links(const struct device *dev);
 
+/* A table of kernels that this CPU has beside the one in use (see KOLM_CPU), with sums in
+   another order and not much slower; or NULL. */
+const char *device_other_kernels(void);
+
 /* What it is, for people: "cpu avx512, 2 threads on 2 cores". */
 const char *device_description(const struct device *dev);
 int device_threads(const struct device *dev);

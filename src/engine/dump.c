@@ -30,8 +30,9 @@ static void describe_weights(const struct model_shape *shape, struct safetensors
 	}
 }
 
-enum status dump_weights(struct engine *e, const char *folder, const char *name,
-			 struct error *err)
+/* What gather brings to rank 0, as one file. */
+static enum status dump(struct engine *e, gather_fn *gather, int replica, const char *folder,
+			const char *name, struct error *err)
 {
 	enum status st;
 	const struct model_shape *shape = &e->options.shape;
@@ -47,13 +48,29 @@ enum status dump_weights(struct engine *e, const char *folder, const char *name,
 	TRY(file_path(path, folder, name, err));
 	if (writes)
 		TRY(safetensors_begin(&f, path, entries, n, err));
-	TRY(weights_gather(e, write_values, &f, err));
+	TRY(gather(e, replica, write_values, &f, err));
 	if (writes)
 		TRY(file_commit(&f, err));
 out:
 	file_abort(&f);
 	free(entries);
 	return st;
+}
+
+enum status dump_weights(struct engine *e, const char *folder, const char *name,
+			 struct error *err)
+{
+	return dump(e, weights_gather, 0, folder, name, err);
+}
+
+enum status dump_masters(struct engine *e, int replica, const char *folder, struct error *err)
+{
+	return dump(e, masters_gather, replica, folder, "final.safetensors", err);
+}
+
+enum status dump_gradients(struct engine *e, int replica, const char *folder, struct error *err)
+{
+	return dump(e, gradients_gather, replica, folder, "gradients.safetensors", err);
 }
 
 static enum status begin_batches(struct dump *d, const struct engine *e, int steps,

@@ -1,7 +1,6 @@
 /* engine.c - making an engine, its step, its evaluation; see engine.h */
 #include "engine/engine.h"
 #include "base/clock.h"
-#include "base/half.h"
 #include "base/util.h"
 
 #include <math.h>
@@ -196,6 +195,8 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
+	device_free(e->dev, e->passage.rows);
+	device_free(e->dev, e->passage.piece);
 	device_free(e->dev, e->outputs.data);
 	device_free(e->dev, e->all.x.data);
 	device_free(e->dev, e->batch.x.data);
@@ -281,7 +282,7 @@ static enum status look_and_update(struct engine *e, double loss, bool idle, str
 	result->skipped = e->options.type != DTYPE_F32 && !isfinite(norm);
 	if (!result->skipped) {
 		optim_begin(&e->optim, optim_clip_scale(norm, e->options.clip) / scale);
-		if (!idle)
+		if (!idle && !spoil_update(e))
 			sync_update(&e->sync, &e->optim);
 		TRY(sync_share(&e->sync, err));
 	}
@@ -308,7 +309,7 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 		TRY(look_and_update(e, loss, idle, &sum, result, err));
 	} else {
 		optim_begin(&e->optim, 1);
-		if (!idle)
+		if (!idle && !spoil_update(e))
 			squares = sync_update(&e->sync, &e->optim);
 		if (!e->sync.zero && e->at.dp > 0)
 			squares = 0; /* the first replica's, too */
@@ -322,15 +323,6 @@ static enum status update(struct engine *e, double loss, struct step_result *res
 	watch_end(e, w, RECORD_UPDATE, NULL);
 out:
 	return st;
-}
-
-void engine_spoil(struct engine *e, int layer)
-{
-	int rank = e->rank ? e->rank->number : 0;
-
-	if (e->options.inject && layer == e->model.n_layers - 1 && !device_is_virtual(e->dev) &&
-	    inject_has_nan(e->options.inject, rank, e->step))
-		float_to(e->model.grad, e->model.layers[layer].weight, e->model.grad_type, NAN);
 }
 
 enum status engine_step(struct engine *e, int step, struct step_result *result,

@@ -99,6 +99,11 @@ struct engine {
 	struct view outputs, gradients;
 	struct report *reports; /* (ranks) what each rank knows of a step */
 	struct transfers *transfers;
+	/* weights.c: weights on their way to rank 0, from the first time on: of one slice, put
+	   together, those of the optimizer. */
+	struct {
+		float *piece, *rows, *masters;
+	} passage;
 	struct traffic_count traffic;
 	struct pace *pace;	   /* or NULL */
 	struct engine_times times; /* of the step under way, or the last one */
@@ -153,8 +158,19 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 bool engine_looks(const struct engine *e);
 /* Say where we are, and have the trouble that is planned for here. */
 void engine_reach(struct engine *e, enum inject_at at, int micro_batch);
-/* A layer's gradient is complete: make it NaN if that is planned. */
-void engine_spoil(struct engine *e, int layer);
+/* spoil.c: wrong results, if they are planned. What enters the backward pass of a micro-batch
+   is there; a layer's gradient is complete; is the update to be left out? */
+void spoil_flow(struct engine *e, const struct chunk *c, struct flow *f, int micro_batch);
+void spoil_gradient(struct engine *e, int layer);
+bool spoil_update(const struct engine *e);
+/* A layer's output is there, or the gradient of its input and of its weights. */
+struct computing {
+	const struct chunk *chunk;
+	const struct slot *slot;
+	const struct flow *flow; /* NULL: forward */
+	int micro_batch;
+};
+void spoil_result(struct engine *e, const struct computing *c, int layer);
 
 /* watch.c: the time that something takes this rank, without what is waiting or pause in
    it. The action is NULL for what belongs to no micro-batch. */

@@ -24,6 +24,7 @@ struct transfers {
 	int *weights_left;	 /* (chunks) weight gradients until the last */
 	int previous, following; /* ranks */
 	int chunk;		 /* whose last weight gradients are computed now, or -1 */
+	struct computing now;
 };
 
 static struct messages *messages_of(const struct engine *e, const struct action *a)
@@ -168,10 +169,12 @@ out:
 static void between_layers(void *arg, int layer)
 {
 	struct engine *e = arg;
-	int chunk = e->transfers->chunk;
+	struct transfers *t = e->transfers;
+	int chunk = t->chunk;
 
+	spoil_result(e, &t->now, layer);
 	if (chunk >= 0 && e->transfers->weights_left[chunk] == 0) {
-		engine_spoil(e, layer);
+		spoil_gradient(e, layer);
 		sync_layer_done(&e->sync, layer);
 	}
 	if (e->rank && !e->options.base)
@@ -208,6 +211,7 @@ static enum status forward(struct engine *e, const struct action *a, struct erro
 	s->input[0] = c->begins ? view_from(e->batch.x, (size_t)a->micro_batch * (size_t)rows)
 				: b->input[pool_find(&b->inputs, a->micro_batch)];
 	e->transfers->chunk = -1;
+	e->transfers->now = (struct computing){c, s, NULL, a->micro_batch};
 	return chunk_forward(&e->model, c, s, rows, between_layers, e, err);
 }
 
@@ -256,11 +260,14 @@ static enum status backward(struct engine *e, const struct action *a, double *lo
 	if (a->kind != ACTION_W && c->ends)
 		*loss += engine_loss(e, &e->batch, a->micro_batch * rows, s->full, f->full,
 				     rows, (double)engine_batch_rows(e) * e->grid.dp);
+	if (a->kind != ACTION_W)
+		spoil_flow(e, c, f, a->micro_batch);
 	t->chunk = -1;
 	if (a->kind != ACTION_I) {
 		t->weights_left[a->chunk]--;
 		t->chunk = a->chunk;
 	}
+	t->now = (struct computing){c, s, f, a->micro_batch};
 	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));
 	if (a->kind != ACTION_I)
 		TRY(release(e, a, err));

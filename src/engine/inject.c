@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "base/util.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,28 +42,51 @@ static enum status set_action(struct injection *i, enum inject_action action, co
 	return OK;
 }
 
-static enum status read_word(struct injection *i, const char *word, int ranks, int steps,
-			     struct error *err)
+/* Actions that are one word. */
+static const struct {
+	const char *name;
+	enum inject_action action;
+} plain[] = {{"kill", INJECT_KILL},
+	     {"hang", INJECT_HANG},
+	     {"nan", INJECT_NAN},
+	     {"shift", INJECT_SHIFT},
+	     {"stale", INJECT_STALE}};
+
+static enum status read_word(struct injection *i, const char *word,
+			     const struct inject_limits *limits, struct error *err)
 {
 	const char *value = strchr(word, '=');
 	size_t name = value ? (size_t)(value - word) : strlen(word);
 
 	value = value ? value + 1 : "";
-	if (!strcmp(word, "kill"))
-		return set_action(i, INJECT_KILL, word, err);
-	if (!strcmp(word, "hang"))
-		return set_action(i, INJECT_HANG, word, err);
-	if (!strcmp(word, "nan"))
-		return set_action(i, INJECT_NAN, word, err);
+	for (size_t k = 0; k < ARRAY_SIZE(plain); k++)
+		if (!strcmp(word, plain[k].name))
+			return set_action(i, plain[k].action, word, err);
 	if (name == 5 && !strncmp(word, "sleep", name)) {
 		if (!units_parse_time(value, &i->ms) || i->ms < 0 || i->ms > 1e9)
 			return bad(word, "is not a time such as 20ms", err);
 		return set_action(i, INJECT_SLEEP, word, err);
 	}
+	if (name == 5 && !strncmp(word, "scale", name)) {
+		if (!units_parse_float(value, &i->scale))
+			return bad(word, "is not a factor such as 2", err);
+		return set_action(i, INJECT_SCALE, word, err);
+	}
+	if (name == 5 && !strncmp(word, "noise", name)) {
+		if (!units_parse_float(value, &i->scale) || i->scale < 0 || i->scale > 1)
+			return bad(word, "is not a share such as 1e-7", err);
+		if (limits->ranks > 1)
+			return bad(word, "is for one rank", err);
+		return set_action(i, INJECT_NOISE, word, err);
+	}
+	if (name == 4 && !strncmp(word, "draw", name))
+		return read_number(word, value, INT_MAX, &i->draw, err);
 	if (name == 4 && !strncmp(word, "rank", name))
-		return read_number(word, value, ranks, &i->rank, err);
+		return read_number(word, value, limits->ranks, &i->rank, err);
 	if (name == 4 && !strncmp(word, "step", name))
-		return read_number(word, value, steps, &i->step, err);
+		return read_number(word, value, limits->steps, &i->step, err);
+	if (name == 11 && !strncmp(word, "micro-batch", name))
+		return read_number(word, value, limits->micro_batches, &i->micro_batch, err);
 	if (name == 2 && !strncmp(word, "at", name)) {
 		for (int at = 0; at < AT_COUNT; at++)
 			if (!strcmp(value, places[at])) {
@@ -74,8 +98,8 @@ static enum status read_word(struct injection *i, const char *word, int ranks, i
 	return bad(word, "is unknown", err);
 }
 
-enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int steps,
-			 struct error *err)
+enum status inject_parse(struct inject_plan *p, const char *text,
+			 const struct inject_limits *limits, struct error *err)
 {
 	enum status st = OK;
 	char *copy = strdup(text), *rest = copy, *spec;
@@ -84,13 +108,15 @@ enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int
 	if (!copy)
 		return FAIL(err, ERR_MEMORY, "no memory for --inject");
 	while (*text && (spec = strsep(&rest, ";"))) {
-		struct injection i = {.rank = -1, .step = -1};
+		struct injection i = {.rank = -1, .step = -1, .micro_batch = -1};
 		char *words = spec, *word;
 
 		while ((word = strsep(&words, ",")))
-			TRY(read_word(&i, word, ranks, steps, err));
+			TRY(read_word(&i, word, limits, err));
 		if (i.action == INJECT_NONE)
-			TRY(bad(text, "does nothing: sleep=TIME, kill, hang or nan is missing",
+			TRY(bad(text,
+				"does nothing: sleep=TIME, kill, hang, nan, scale=X, shift, "
+				"stale or noise=X is missing",
 				err));
 		if (p->count == INJECTIONS_MAX)
 			TRY(FAIL(err, ERR_USAGE, "--inject is given more than %d times",
@@ -107,12 +133,27 @@ static bool applies(const struct injection *i, int rank, int step)
 	return (i->rank < 0 || i->rank == rank) && (i->step < 0 || i->step == step);
 }
 
-bool inject_has_nan(const struct inject_plan *p, int rank, int step)
+const struct injection *inject_find(const struct inject_plan *p, enum inject_action action,
+				    int rank, int step)
 {
 	for (int k = 0; k < p->count; k++)
-		if (p->list[k].action == INJECT_NAN && applies(&p->list[k], rank, step))
-			return true;
-	return false;
+		if (p->list[k].action == action && applies(&p->list[k], rank, step))
+			return &p->list[k];
+	return NULL;
+}
+
+double inject_scale(const struct inject_plan *p, int rank, int step, int micro_batch)
+{
+	double scale = 1;
+
+	for (int k = 0; k < p->count; k++) {
+		const struct injection *i = &p->list[k];
+
+		if (i->action == INJECT_SCALE && applies(i, rank, step) &&
+		    (i->micro_batch < 0 || i->micro_batch == micro_batch))
+			scale *= i->scale;
+	}
+	return scale;
 }
 
 void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at,
@@ -121,13 +162,13 @@ void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at a
 	for (int k = 0; k < p->count; k++) {
 		const struct injection *i = &p->list[k];
 
-		if (i->at != at || i->action == INJECT_NAN || !applies(i, rank, step))
+		if (i->at != at || !applies(i, rank, step))
 			continue;
 		if (i->action == INJECT_SLEEP)
 			pace_spend(pace, (int64_t)(i->ms * 1e6));
 		else if (i->action == INJECT_KILL)
 			raise(SIGKILL);
-		else
+		else if (i->action == INJECT_HANG)
 			for (;;)
 				pause();
 	}

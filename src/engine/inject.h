@@ -1,10 +1,19 @@
 /*
- * inject.h - trouble on purpose: sleep, kill or hang a rank at a given place, or spoil a
- * gradient of its, for tests and for experiments.
+ * inject.h - trouble on purpose: sleep, kill or hang a rank at a given place, or have it
+ * compute something wrong, for tests and for experiments.
  *
- * SPEC is [rank=R,][step=S,][at=forward|backward|optimizer,] and one of sleep=TIME, kill,
- * hang, nan. Without rank it is every rank, without step every step, without at the beginning
- * of the step. forward and backward are those of each micro-batch.
+ * SPEC is [rank=R,][step=S,][micro-batch=M,][at=forward|backward|optimizer,] and one of
+ * - sleep=TIME, kill, hang: there. Without at it is at the beginning of the step; forward and
+ *   backward are those of each micro-batch.
+ * - nan: a gradient of the rank is not a number.
+ * - scale=X: what enters the backward pass of the rank is multiplied by X: 0 leaves it out, 2
+ *   counts it twice.
+ * - shift: the gradients of the rank's first layer are one place off, as those of another
+ *   slice would be.
+ * - stale: the rank does not update its weights.
+ * - noise=X,draw=D: every result of a layer (outputs, gradients of inputs and weights) is off
+ *   by up to the share X of itself, at random: as rounding might have left it. For one rank.
+ * Without rank it is every rank, without step every step, without micro-batch all of them.
  */
 #ifndef KOLM_ENGINE_INJECT_H
 #define KOLM_ENGINE_INJECT_H
@@ -15,13 +24,25 @@
 #include <stdbool.h>
 
 enum inject_at { AT_STEP, AT_FORWARD, AT_BACKWARD, AT_OPTIMIZER, AT_COUNT };
-enum inject_action { INJECT_NONE, INJECT_SLEEP, INJECT_KILL, INJECT_HANG, INJECT_NAN };
+enum inject_action {
+	INJECT_NONE,
+	INJECT_SLEEP,
+	INJECT_KILL,
+	INJECT_HANG,
+	INJECT_NAN,
+	INJECT_SCALE,
+	INJECT_SHIFT,
+	INJECT_STALE,
+	INJECT_NOISE
+};
 
 struct injection {
-	int rank, step; /* -1: any */
+	int rank, step, micro_batch; /* -1: any */
 	enum inject_at at;
 	enum inject_action action;
-	double ms; /* of sleep */
+	double ms;    /* of sleep */
+	double scale; /* of scale, of noise */
+	int draw;     /* of noise: which one */
 };
 
 enum { INJECTIONS_MAX = 16 };
@@ -31,15 +52,23 @@ struct inject_plan {
 	int count;
 };
 
-/* Several specs, separated by ';'. ranks and steps are those of the run. */
-enum status inject_parse(struct inject_plan *p, const char *text, int ranks, int steps,
-			 struct error *err);
+/* What a run has of each, for inject_parse. */
+struct inject_limits {
+	int ranks, steps, micro_batches;
+};
+
+/* Several specs, separated by ';'. */
+enum status inject_parse(struct inject_plan *p, const char *text,
+			 const struct inject_limits *limits, struct error *err);
 
 /* This rank is there: do what is planned for it; it sleeps in its own time. */
 void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at,
 	       struct pace *pace);
 
-/* Is a gradient of this rank to be spoiled in this step? */
-bool inject_has_nan(const struct inject_plan *p, int rank, int step);
+/* What this rank is to have of an action in this step, or NULL. */
+const struct injection *inject_find(const struct inject_plan *p, enum inject_action action,
+				    int rank, int step);
+/* What the gradients of a micro-batch are to be multiplied by. */
+double inject_scale(const struct inject_plan *p, int rank, int step, int micro_batch);
 
 #endif

@@ -68,6 +68,7 @@ static enum status micro_batch(struct engine *e, int number, double *loss, struc
 		*loss += engine_loss(e, &e->all, number * all, e->outputs, e->gradients, all,
 				     (double)engine_batch_rows(e) * e->grid.dp);
 	TRY(distribute(e, e->gradients, f->full, false, err));
+	spoil_flow(e, c, f, number);
 	engine_reach(e, AT_BACKWARD, number);
 	w = watch_begin(e);
 	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));
@@ -84,7 +85,8 @@ enum status engine_step_master(struct engine *e, double *loss, struct error *err
 	TRY(comm_run(e->replicas, COMM_BROADCAST, m->param, m->size, m->type, 0, err));
 	for (int i = 0; i < e->options.micro_batches; i++)
 		TRY(micro_batch(e, i, loss, err));
-	engine_spoil(e, m->n_layers - 1);
+	for (int i = 0; i < m->n_layers; i++)
+		spoil_gradient(e, i);
 	/* Summed where each slice is, then brought together at the master. */
 	TRY(comm_run(e->replicas, COMM_REDUCE_SCATTER, m->grad, m->size, m->grad_type, 0, err));
 	TRY(comm_run(e->replicas, COMM_GATHER, m->grad, m->size, m->grad_type, 0, err));

@@ -3,6 +3,7 @@
 #include "base/util.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
 
@@ -204,20 +205,44 @@ void sync_fill_master(const struct sync *s, struct optim *o)
 	}
 }
 
-enum status sync_share(struct sync *s, struct error *err)
+/* Where the state is sharded, every replica has its slice of each bucket: give it to all. */
+static enum status share(struct sync *s, float *flat, enum dtype type, struct error *err)
 {
 	enum status st = OK;
 
 	for (int i = 0; i < s->n_buckets && s->zero; i++) {
 		struct bucket *b = &s->buckets[i];
 
-		comm_start(s->replicas, COMM_ALLGATHER,
-			   flat_at(s->model->param, s->model->type, b->begin),
-			   b->end - b->begin, s->model->type, 0, &b->request);
-		s->bytes += (int64_t)((b->end - b->begin) * dtype_size(s->model->type));
+		comm_start(s->replicas, COMM_ALLGATHER, flat_at(flat, type, b->begin),
+			   b->end - b->begin, type, 0, &b->request);
+		s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
 	}
 	for (int i = 0; i < s->n_buckets && s->zero; i++)
 		TRY(comm_wait(&s->buckets[i].request, err));
 out:
 	return st;
+}
+
+enum status sync_share(struct sync *s, struct error *err)
+{
+	return share(s, s->model->param, s->model->type, err);
+}
+
+enum status sync_share_gradients(struct sync *s, struct error *err)
+{
+	return share(s, s->model->grad, s->model->grad_type, err);
+}
+
+enum status sync_masters(struct sync *s, const struct optim *o, float *flat, struct error *err)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < s->n_buckets && (s->kind != SYNC_MASTER || s->number == 0); i++) {
+		size_t begin, end;
+
+		own_range(s, &s->buckets[i], &begin, &end);
+		memcpy(flat + begin, o->master + at, (end - begin) * sizeof(*flat));
+		at += end - begin;
+	}
+	return share(s, flat, DTYPE_F32, err);
 }

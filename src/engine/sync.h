@@ -64,5 +64,9 @@ double sync_update(struct sync *s, struct optim *o);
 void sync_fill_master(const struct sync *s, struct optim *o);
 /* Give our parameters to the replicas that need them. */
 enum status sync_share(struct sync *s, struct error *err);
+/* For who wants to see all of it on every replica: the sums of a step; in 16-bit training, the
+   fp32 parameters, into an array like the model's that other ranks can reach. */
+enum status sync_share_gradients(struct sync *s, struct error *err);
+enum status sync_masters(struct sync *s, const struct optim *o, float *flat, struct error *err);
 
 #endif

@@ -9,6 +9,9 @@ enum { BLOCK_ROWS = 64, WEIGHTS_CHANNEL = 3 };
 
 struct gathering {
 	struct engine *e;
+	int replica;
+	float *flat; /* the parameters, or their gradients */
+	enum dtype type;
 	weights_fn *fn;
 	void *arg;
 	float *piece; /* (BLOCK_ROWS, in): of one slice, on its way */
@@ -25,12 +28,12 @@ static const struct layer *own_layer(const struct engine *e, int number)
 	return l;
 }
 
-static int rank_of(const struct engine *e, int number, int shard)
+static int rank_of(const struct gathering *g, int number, int shard)
 {
-	int part = partition_part_of(e->options.partition, number);
-	struct coords at = {.dp = 0, .pp = part % e->grid.pp, .mp = shard};
+	int part = partition_part_of(g->e->options.partition, number);
+	struct coords at = {.dp = g->replica, .pp = part % g->e->grid.pp, .mp = shard};
 
-	return grid_rank(&e->grid, at);
+	return grid_rank(&g->e->grid, at);
 }
 
 /* count values of a slice to rank 0's piece; the one that has them fills piece first. */
@@ -59,15 +62,14 @@ static bool is_me(const struct engine *e, int rank)
 static enum status take_rows(struct gathering *g, int number, int shard, int row, int n, int in,
 			     int column, int width, struct error *err)
 {
-	int from = rank_of(g->e, number, shard);
+	int from = rank_of(g, number, shard);
 	enum status st;
 
 	if (is_me(g->e, from)) {
 		const struct layer *l = own_layer(g->e, number);
 
-		device_matrix_read(g->e->dev,
-				   flat_at(g->e->model.param, g->e->model.type, l->weight),
-				   g->e->model.type, l->out, l->in, row, n, g->piece);
+		device_matrix_read(g->e->dev, flat_at(g->flat, g->type, l->weight), g->type,
+				   l->out, l->in, row, n, g->piece);
 	}
 	TRY(move(g, from, (size_t)n * (size_t)in, err));
 	for (int r = 0; r < n && is_me(g->e, 0); r++)
@@ -111,16 +113,15 @@ static enum status gather_bias(struct gathering *g, int number, struct error *er
 	enum status st = OK;
 
 	for (int shard = 0; shard < shards; shard++) {
-		int from = rank_of(e, number, shard);
+		int from = rank_of(g, number, shard);
 
 		for (int at = 0; at < n; at += BLOCK_ROWS) {
 			size_t count = (size_t)imin(BLOCK_ROWS, n - at);
 
 			for (size_t i = 0; i < count && is_me(e, from); i++)
-				g->piece[i] =
-					float_from(e->model.param,
-						   own_layer(e, number)->bias + (size_t)at + i,
-						   e->model.type);
+				g->piece[i] = float_from(
+					g->flat, own_layer(e, number)->bias + (size_t)at + i,
+					g->type);
 			TRY(move(g, from, count, err));
 			if (is_me(e, 0))
 				TRY(g->fn(g->arg, g->piece, count, err));
@@ -130,25 +131,76 @@ out:
 	return st;
 }
 
-enum status weights_gather(struct engine *e, weights_fn *fn, void *arg, struct error *err)
+static enum status gather(struct gathering *g, struct error *err)
 {
+	struct engine *e = g->e;
 	const struct model_shape *shape = &e->options.shape;
 	size_t bytes = BLOCK_ROWS * (size_t)imax(shape->in, shape->dim) * sizeof(float);
-	struct gathering g = {.e = e, .fn = fn, .arg = arg};
 	enum status st;
 
-	TRY(device_alloc_shared(e->dev, MEMORY_COMM, bytes, "weights on their way",
-				(void **)&g.piece, err));
-	TRY(device_alloc(e->dev, MEMORY_COMM, bytes, "weights on their way", (void **)&g.rows,
-			 err));
+	if (!e->passage.piece)
+		TRY(device_alloc_shared(e->dev, MEMORY_COMM, bytes, "weights on their way",
+					(void **)&e->passage.piece, err));
+	if (!e->passage.rows)
+		TRY(device_alloc(e->dev, MEMORY_COMM, bytes, "weights on their way",
+				 (void **)&e->passage.rows, err));
+	g->piece = e->passage.piece;
+	g->rows = e->passage.rows;
 	for (int i = 0; i < shape->depth; i++) {
 		if (e->rank)
-			rank_at(e->rank, "collecting the weights of layer %d", i);
-		TRY(gather_weight(&g, i, err));
-		TRY(gather_bias(&g, i, err));
+			rank_at(e->rank, "collecting layer %d", i);
+		TRY(gather_weight(g, i, err));
+		TRY(gather_bias(g, i, err));
 	}
 out:
-	device_free(e->dev, g.rows);
-	device_free(e->dev, g.piece);
+	return st;
+}
+
+enum status weights_gather(struct engine *e, int replica, weights_fn *fn, void *arg,
+			   struct error *err)
+{
+	struct gathering g = {.e = e,
+			      .replica = replica,
+			      .flat = e->model.param,
+			      .type = e->model.type,
+			      .fn = fn,
+			      .arg = arg};
+
+	return gather(&g, err);
+}
+
+enum status masters_gather(struct engine *e, int replica, weights_fn *fn, void *arg,
+			   struct error *err)
+{
+	struct gathering g = {
+		.e = e, .replica = replica, .type = DTYPE_F32, .fn = fn, .arg = arg};
+	enum status st;
+
+	if (e->model.type == DTYPE_F32)
+		return weights_gather(e, replica, fn, arg, err);
+	if (!e->passage.masters) /* not of the device's memory: the run goes on without them */
+		TRY(comm_alloc(e->rank->world, e->model.size * sizeof(float),
+			       (void **)&e->passage.masters, err));
+	TRY(sync_masters(&e->sync, &e->optim, e->passage.masters, err));
+	g.flat = e->passage.masters;
+	TRY(gather(&g, err));
+out:
+	return st;
+}
+
+enum status gradients_gather(struct engine *e, int replica, weights_fn *fn, void *arg,
+			     struct error *err)
+{
+	struct gathering g = {.e = e,
+			      .replica = replica,
+			      .flat = e->model.grad,
+			      .type = e->model.grad_type,
+			      .fn = fn,
+			      .arg = arg};
+	enum status st;
+
+	TRY(sync_share_gradients(&e->sync, err));
+	TRY(gather(&g, err));
+out:
 	return st;
 }

@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			goto out;
 	}
 	if (config_read(&c, argc, argv, &err) == OK && !c.values.help) {
+		struct inject_limits limits;
 		struct inject_plan plan;
 
 		c.dp = c.dp ? c.dp : 2;
@@ -28,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (config_resolve_batch(&c, &err) == OK &&
 		    (int64_t)c.dp * c.micro_batches * c.micro_batch_size != c.batch)
 			abort();
-		inject_parse(&plan, c.inject, c.dp, c.steps, &err);
+		limits = (struct inject_limits){c.dp, c.steps, c.micro_batches};
+		inject_parse(&plan, c.inject, &limits, &err);
 	}
 out:
 	free(text);

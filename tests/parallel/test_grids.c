@@ -84,7 +84,7 @@ static enum status train(struct engine *e, struct data *d, const struct job *job
 		if (e->rank->number == 0)
 			job->outcome->losses[step] = result.loss;
 	}
-	TRY(weights_gather(e, keep_weights, job->outcome, err));
+	TRY(weights_gather(e, 0, keep_weights, job->outcome, err));
 out:
 	free(spare);
 	return st;

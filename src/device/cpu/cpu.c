@@ -54,6 +54,16 @@ out:
 	return st;
 }
 
+const char *device_other_kernels(void)
+{
+	const struct kernels *used = kernels_select(getenv("KOLM_CPU"));
+
+	for (const struct kernels *const *t = kernels_available(); *t; t++)
+		if (*t != used && *t != &kernels_reference)
+			return (*t)->name;
+	return NULL;
+}
+
 static void cpu_close(struct device *dev)
 {
 	pool_free(cpu_of(dev)->pool);

@@ -1,0 +1,143 @@
+/* sketch.c - see sketch.h */
+#include "engine/sketch.h"
+#include "base/rng.h"
+#include "base/safetensors.h"
+#include "engine/weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* On the way through the tensors; done is called at the end of each. */
+struct pass {
+	const struct model_shape *shape;
+	int tensor;
+	uint64_t at; /* the next element of it */
+	double squares, bins[SKETCH_BINS];
+	void (*done)(const struct pass *p);
+	const struct sketch *sketch;
+	struct sketch_tensor *out; /* (tensors) of this step */
+	double scale;
+};
+
+static uint64_t elements(const struct model_shape *shape, int tensor)
+{
+	uint64_t out = (uint64_t)shape_out(shape, tensor / 2);
+
+	return tensor % 2 ? out : out * (uint64_t)shape_in(shape, tensor / 2);
+}
+
+static enum status take(void *arg, const float *values, size_t count, struct error *err)
+{
+	struct pass *p = arg;
+	uint32_t words[4];
+
+	(void)err;
+	for (size_t i = 0; i < count; i++, p->at++) {
+		uint32_t counter[4] = {(uint32_t)(p->at / 4), (uint32_t)(p->at >> 34),
+				       (uint32_t)p->tensor};
+		uint32_t key[2] = {0}, word;
+		double v = (double)values[i];
+
+		if (i == 0 || p->at % 4 == 0)
+			rng_philox(counter, key, words);
+		word = words[p->at % 4];
+		p->squares += v * v;
+		p->bins[word % SKETCH_BINS] += word >> 31 ? -v : v;
+	}
+	if (p->at < elements(p->shape, p->tensor))
+		return OK;
+	p->done(p);
+	p->tensor++;
+	p->at = 0;
+	p->squares = 0;
+	for (int i = 0; i < SKETCH_BINS; i++)
+		p->bins[i] = 0;
+	return OK;
+}
+
+static void keep_start(const struct pass *p)
+{
+	for (int i = 0; i < SKETCH_BINS; i++)
+		p->sketch->start[p->tensor * SKETCH_BINS + i] = p->bins[i];
+}
+
+static void keep_gradient(const struct pass *p)
+{
+	struct sketch_tensor *t = &p->out[p->tensor];
+
+	t->norm = (float)(sqrt(p->squares) / p->scale);
+	for (int i = 0; i < SKETCH_BINS; i++)
+		t->gradient[i] = (float)(p->bins[i] / p->scale);
+}
+
+static void keep_moved(const struct pass *p)
+{
+	for (int i = 0; i < SKETCH_BINS; i++)
+		p->out[p->tensor].moved[i] =
+			(float)(p->bins[i] - p->sketch->start[p->tensor * SKETCH_BINS + i]);
+}
+
+enum status sketch_init(struct sketch *s, struct engine *e, int steps, struct error *err)
+{
+	struct pass p = {.shape = &e->options.shape, .sketch = s, .done = keep_start};
+	size_t tensors = 2 * (size_t)e->options.shape.depth;
+
+	*s = (struct sketch){.steps = steps, .tensors = (int)tensors};
+	s->start = calloc(tensors * SKETCH_BINS, sizeof(*s->start));
+	s->values = calloc((size_t)steps * tensors, sizeof(*s->values));
+	if (!s->start || !s->values)
+		return FAIL(err, ERR_MEMORY, "no memory for a record of %d steps", steps);
+	return masters_gather(e, 0, take, &p, err);
+}
+
+void sketch_release(struct sketch *s)
+{
+	free(s->start);
+	free(s->values);
+	*s = (struct sketch){0};
+}
+
+int sketch_replica(const struct engine *e, int step)
+{
+	return e->options.grad_sync == SYNC_MASTER ? 0 : step % e->grid.dp;
+}
+
+enum status sketch_add(struct sketch *s, struct engine *e, int step, double scale,
+		       struct error *err)
+{
+	struct pass p = {.shape = &e->options.shape,
+			 .sketch = s,
+			 .done = keep_gradient,
+			 .out = s->values + (size_t)step * (size_t)s->tensors,
+			 .scale = scale};
+	struct pass q = p;
+	int replica = sketch_replica(e, step);
+	enum status st;
+
+	q.done = keep_moved;
+	TRY(gradients_gather(e, replica, take, &p, err));
+	TRY(masters_gather(e, replica, take, &q, err));
+out:
+	return st;
+}
+
+enum status sketch_write(const struct sketch *s, const char *folder, struct error *err)
+{
+	struct safetensors_entry entry = {
+		.name = "sketch",
+		.dtype = DTYPE_F32,
+		.dims = 3,
+		.shape = {s->steps, s->tensors, sizeof(*s->values) / sizeof(float)}};
+	size_t bytes = (size_t)s->steps * (size_t)s->tensors * sizeof(*s->values);
+	struct file f = {.fd = -1};
+	char path[PATH_MAX];
+	enum status st;
+
+	TRY(file_path(path, folder, "sketch.safetensors", err));
+	TRY(safetensors_begin(&f, path, &entry, 1, err));
+	TRY(file_write(&f, s->values, bytes, err));
+	TRY(file_commit(&f, err));
+out:
+	file_abort(&f);
+	return st;
+}
