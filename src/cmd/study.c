@@ -73,7 +73,7 @@ const struct study_command *study_commands(void)
 		{"train", {&config_table}},
 		{"max-batch", {&max_batch_table, &config_table}},
 		{"schedule", {&schedule_table}},
-		{NULL},
+		{NULL, {NULL}},
 	};
 
 	return commands;

@@ -113,11 +113,12 @@ struct training *training_new(int argc, char *const *argv, struct error *err)
 		FAIL(err, ERR_MEMORY, "no memory to start");
 		return NULL;
 	}
-	*t = (struct training){.argc = argc,
-			       .argv = argv,
-			       .predicted = {NAN, NAN},
-			       .run = {.fd = -1},
-			       .kept = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+	*t = (struct training){
+		.argc = argc,
+		.argv = argv,
+		.predicted = {.step_ms = NAN, .low_ms = NAN, .high_ms = NAN, .bubble = NAN},
+		.run = {.fd = -1},
+		.kept = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 	return t;
 }
 
