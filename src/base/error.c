@@ -1,10 +1,14 @@
 /* error.c - see error.h */
 #include "base/error.h"
+#include "base/room.h"
 #include "base/text.h"
 
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+static const char limit[] = "'ulimit -"; /* a message that names one; see room.h */
 
 enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 {
@@ -19,18 +23,26 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
+	if (code == ERR_MEMORY && !strstr(err->msg, limit))
+		room_tightest(err->hint, sizeof(err->hint));
 	return code;
 }
 
 enum status error_hint(struct error *err, const char *fmt, ...)
 {
+	char hint[sizeof(err->hint)];
+	size_t n;
 	va_list ap;
 
 	if (!err)
 		return ERR_FAILED;
 	va_start(ap, fmt);
-	vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
+	vsnprintf(hint, sizeof(hint), fmt, ap);
 	va_end(ap);
+	if (strstr(hint, limit)) /* who was nearer to it has said so */
+		err->hint[0] = '\0';
+	n = strlen(err->hint);
+	snprintf(err->hint + n, sizeof(err->hint) - n, "%s%s", n && *hint ? "; " : "", hint);
 	return err->code;
 }
 

@@ -29,7 +29,8 @@ struct error {
 	char hint[256]; /* what the reader can do about it; may be empty */
 };
 
-/* Fill err (which may be NULL) and return code. */
+/* Fill err (which may be NULL) and return code. ERR_MEMORY with a limit of this process that
+   is used up (ulimit) has that for a hint, and what is added comes behind it. */
 enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

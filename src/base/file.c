@@ -1,5 +1,6 @@
 /* file.c - see file.h */
 #include "base/file.h"
+#include "base/room.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -64,6 +65,8 @@ static enum status write_error(const char *path, struct error *err)
 	FAIL(err, ERR_FAILED, "can't write %s: %s", path, strerror(code));
 	if (code == ENOSPC || code == EDQUOT)
 		return HINT(err, "free some space, or choose another place");
+	if (code == EFBIG)
+		return HINT(err, "%s", room_of(ROOM_FILE).why);
 	return ERR_FAILED;
 }
 

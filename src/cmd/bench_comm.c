@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "base/util.h"
 #include "comm/mpi/mpi.h"
+#include "comm/shm/shm.h"
 #include "launch/launch.h"
 
 #include <jansson.h>
@@ -372,6 +373,9 @@ enum status bench_comm(struct bench *b, struct error *err)
 							    : usual[i],
 					.timeout_ms = 60 * 1000,
 					.pin = true};
+
+		launch.shared = (size_t)launch.ranks *
+				(shm_room(sizes[ARRAY_SIZE(sizes) - 1]) + shm_room(1));
 
 		if (beside_mpi && !launched)
 			TRY(run_under_mpi(b, launch.ranks, results, err));

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/util.h"
@@ -135,21 +136,17 @@ static void check_load(struct doctor *d, const struct device *dev)
 
 static void check_memory(struct doctor *d)
 {
+	struct room room = room_of_cgroups("/sys/fs/cgroup", "/proc/self/cgroup");
 	uint64_t total = machine_memory();
-	char text[128], size[32], limit_text[32];
-	unsigned long long limit;
+	char size[32];
 
 	units_format_size(total, size, sizeof(size));
-	if (read_line("/sys/fs/cgroup/memory.max", text, sizeof(text)) &&
-	    sscanf(text, "%llu", &limit) == 1 && limit < total) {
-		units_format_size(limit, limit_text, sizeof(limit_text));
+	if (room.free < total)
 		finding(d, WARNING, "memory",
 			"raise the container's memory limit, or use --device-memory",
-			"this container may use %s of the machine's %s; beyond that it is killed",
-			limit_text, size);
-		return;
-	}
-	finding(d, GOOD, "memory", NULL, "%s", size);
+			"of the machine's %s, %s", size, room.why);
+	else
+		finding(d, GOOD, "memory", NULL, "%s", size);
 }
 
 static void check_huge_pages(struct doctor *d)
@@ -201,7 +198,7 @@ static void check_shared_memory(struct doctor *d)
 	struct shm_memory *memory;
 	struct error err;
 
-	if (shm_prepare(&memory, 2, false, NULL, &err) != OK) {
+	if (shm_prepare(&memory, 2, false, 0, -1, &err) != OK) {
 		finding(d, FAILURE, "shm", *err.hint ? err.hint : NULL,
 			"ranks can't share memory: %s", err.msg);
 		return;

@@ -22,6 +22,7 @@ struct max_batch {
 	/* the options of kolm train */
 	int argc;
 	char **argv;
+	struct error refused; /* why what should fit did not, if so */
 };
 
 struct row {
@@ -95,7 +96,6 @@ static enum status predict(const struct max_batch *m, int precision, int64_t sam
 			   struct row *row, bool *fits, int64_t *most, struct error *err)
 {
 	struct training *t = training_new(m->argc, m->argv, err);
-	struct prediction p;
 	uint64_t limit;
 	enum status st;
 
@@ -106,13 +106,12 @@ static enum status predict(const struct max_batch *m, int precision, int64_t sam
 	t->config.device_memory = 0; /* asked here, not refused */
 	TRY(training_plan(t, err));
 	TRY(training_prepare(t, err));
-	TRY(training_predict(t, &p, err));
-	*fits = p.account.total <= limit;
+	*fits = t->memory.account.total <= limit;
 	*most = BATCH_MAX / (t->config.batch / samples);
 	if (*fits)
 		*row = (struct row){.precision = t->config.precision,
 				    .batch = t->config.batch,
-				    .bytes = p.account.total,
+				    .bytes = t->memory.account.total,
 				    .limit = limit};
 out:
 	training_free(t);
@@ -147,7 +146,7 @@ out:
 }
 
 /* Double while it fits, or halve the gap where that is less. */
-static enum status search(const struct max_batch *m, int precision, struct row *row,
+static enum status search(struct max_batch *m, int precision, struct row *row,
 			  struct error *err)
 {
 	int64_t good = 0, bad = 2, most = 0, size = 1;
@@ -175,6 +174,8 @@ static enum status search(const struct max_batch *m, int precision, struct row *
 	}
 	TRY(run_step(m, precision, good, &went, err));
 	row->confirmed = went == OK;
+	if (went != OK)
+		m->refused = *err;
 	row->is_most = good == most;
 	if (row->is_most)
 		goto out;
@@ -271,8 +272,14 @@ enum status cmd_max_batch(int argc, char *const *argv, struct error *err)
 		confirmed = confirmed && rows[i].confirmed;
 	}
 	put_rows(&m, rows, n);
-	if (!confirmed)
-		st = FAIL(err, ERR_FAILED, "running did not confirm the prediction");
+	if (!confirmed) {
+		bool why = m.refused.code != OK && !m.refused.reported;
+
+		st = FAIL(err, ERR_FAILED, "running did not confirm the prediction%s%.400s",
+			  why ? ": " : "", why ? m.refused.msg : "");
+		if (why)
+			HINT(err, "%s", m.refused.hint);
+	}
 out:
 	free(m.argv);
 	return st;

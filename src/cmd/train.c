@@ -87,12 +87,14 @@ enum status training_run(struct training *t, struct error *err)
 	/* A rank of a job may fail alone, and is then named. */
 	if (alone) {
 		TRY(training_prepare(t, err));
+		TRY(training_check_room(t, err));
 		TRY(training_claim(t, err));
 	}
 	launch = (struct launch){.ranks = grid_size(&t->grid),
 				 .timeout_ms = c->timeout * 1e3,
 				 .graceful = true,
 				 .pin = c->pin == PIN_AUTO,
+				 .shared = t->memory.shared,
 				 .grid = grid_size(&t->grid) > 1 ? &t->grid : NULL,
 				 .screen = t->screen,
 				 .hurry = training_hurry,

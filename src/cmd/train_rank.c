@@ -166,6 +166,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	if (!t->schedule.orders) {
 		TRY(training_prepare(t, err));
 		TRY(training_agree(t, err));
+		TRY(training_check_room(t, err));
 		if (is_first(t))
 			TRY(training_claim(t, err));
 	}

@@ -35,7 +35,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	TRY(partition_init(&t->partition, &t->shape, c->pp, c->chunks, c->layers_per_stage,
 			   err));
 	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
-	TRY(training_check_memory(t, err));
+	TRY(training_plan_memory(t, err));
 out:
 	return st;
 }

@@ -14,6 +14,15 @@
 
 #include <pthread.h>
 
+/* What a run takes: of the rank that takes most, by kind; and of all ranks on this machine. */
+struct prediction {
+	int rank;
+	struct memory_account account;
+	uint64_t own;	 /* of the rank that takes most of what others can't reach */
+	uint64_t shared; /* of all, by shm_room: each maps that */
+	uint64_t total;	 /* of all */
+};
+
 /* What rank 0 has of all ranks, as of the last time that it was collected. The lock is held
    by who changes that or the metrics, or writes either down. */
 struct kept {
@@ -41,6 +50,7 @@ struct training {
 	struct model_shape shape;
 	struct partition partition;
 	struct schedule schedule;
+	struct prediction memory;
 	/* of each rank */
 	struct rank *rank;
 	struct device *dev;
@@ -103,16 +113,11 @@ void training_abandon(void *arg);
 
 struct engine_options training_engine_options(const struct training *t);
 
-/* train_memory.c: what a run that was prepared will take, before it starts: of one rank by
-   kind, and of the rank that takes most. */
-struct prediction {
-	int rank;
-	struct memory_account account;
-};
-enum status training_predict(const struct training *t, struct prediction *most,
-			     struct error *err);
-/* Fails with the table if that is more than --device-memory. */
-enum status training_check_memory(const struct training *t, struct error *err);
+/* train_memory.c: what a run that was prepared will take, t->memory; fails with the table if
+   that is more than --device-memory. And: is it more than this machine has, or a limit of
+   processes allows? */
+enum status training_plan_memory(struct training *t, struct error *err);
+enum status training_check_room(const struct training *t, struct error *err);
 
 /* How many ranks, over what grid, with what batch; then data, layers and schedule. */
 enum status training_plan(struct training *t, struct error *err);

@@ -1,5 +1,6 @@
 /* device.c - choosing a device, and the accounts of its memory. */
 #include "device/impl.h"
+#include "base/room.h"
 #include "base/units.h"
 #include "base/util.h"
 
@@ -97,11 +98,29 @@ const struct memory_account *device_memory(const struct device *dev)
 	return &dev->account;
 }
 
+enum { SLACK = 4 << 20 }; /* that a device may take beyond what it is asked for */
+
+/* Why the machine or the process can't have so much more; err has what a source says. */
+static void find_reason(uint64_t bytes, const struct error *err, char *buf, size_t size)
+{
+	static const enum room_kind kinds[] = {ROOM_MEMORY, ROOM_OWN, ROOM_ADDRESSES};
+
+	snprintf(buf, size, "more than this machine has free");
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct room room = room_of(kinds[i]);
+
+		if (bytes + SLACK > room.free)
+			snprintf(buf, size, "but %.250s", room.why);
+	}
+	if (err && err->code != OK)
+		snprintf(buf, size, "but %.200s", err->msg);
+}
+
 static enum status out_of_memory(const struct device *dev, enum memory_kind kind,
 				 uint64_t bytes, const char *what, struct error *err)
 {
 	const struct memory_account *a = &dev->account;
-	char need[32], have[32], limit[32], line[256];
+	char need[32], have[32], limit[32], line[256], reason[264];
 	int at = 0;
 
 	units_format_size(bytes, need, sizeof(need));
@@ -122,13 +141,19 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     "out of device memory: %s needed for %s (%s), %s of %s are in use%s%s",
 		     need, what, memory_kind_name(kind), have, limit, at ? ": " : "", line);
 	} else {
-		FAIL(err, ERR_MEMORY,
-		     "out of memory: %s (%s) need %s, more than this machine has free; %s are in "
-		     "use here%s%s",
-		     what, memory_kind_name(kind), need, have, at ? ": " : "", line);
+		find_reason(bytes, err, reason, sizeof(reason));
+		FAIL(err, ERR_MEMORY, "out of memory: %s (%s) need %s, %s; %s are in use%s%s",
+		     what, memory_kind_name(kind), need, reason, have, at ? ": " : "", line);
 	}
 	return HINT(err, "use smaller layers or micro-batches%s",
 		    a->limit ? ", or a larger --device-memory" : "");
+}
+
+/* Where nothing is: a plan takes no memory, and no addresses either. */
+static void *next_address(struct device *dev, uint64_t bytes)
+{
+	dev->next += bytes;
+	return (void *)dev->next; /* NOLINT: it is never followed */
 }
 
 static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t bytes,
@@ -137,6 +162,8 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 	struct memory_account *a = &dev->account;
 	struct allocation *node;
 
+	if (err)
+		err->code = OK; /* nobody has said anything yet */
 	bytes = (uint64_t)round_up((int64_t)(bytes ? bytes : 1), 64);
 	if (a->limit && a->total + bytes > a->limit && !dev->plan)
 		return out_of_memory(dev, kind, bytes, what, err);
@@ -145,7 +172,7 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 		return out_of_memory(dev, kind, bytes, what, err);
 	*node = (struct allocation){.bytes = bytes, .kind = kind, .shared = shared};
 	if (!shared)
-		node->memory = dev->ops->map(dev, bytes);
+		node->memory = dev->plan ? next_address(dev, bytes) : dev->ops->map(dev, bytes);
 	else if (dev->source(dev->source_arg, bytes, &node->memory, err) != OK)
 		node->memory = NULL;
 	if (!node->memory) {
@@ -196,7 +223,7 @@ void device_free(struct device *dev, void *memory)
 	*p = node->next;
 	dev->account.now[node->kind] -= node->bytes;
 	dev->account.total -= node->bytes;
-	if (!node->shared)
+	if (!node->shared && !dev->plan)
 		dev->ops->unmap(dev, node->memory, node->bytes);
 	free(node);
 }

@@ -54,6 +54,7 @@ struct device {
 	char description[128];
 	int threads, cores;
 	bool plan;		   /* see device_options */
+	uintptr_t next;		   /* address that a plan hands out */
 	const struct links *links; /* of a virtual one, or NULL */
 	struct memory_account account;
 	struct allocation *allocations;

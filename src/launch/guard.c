@@ -219,7 +219,7 @@ enum status guard_start(struct guard *g, struct error *err)
 
 	TRY(mpi_beacons_open(&g->beacons, g->rank->world, g->local == 0, err));
 	if (pthread_create(&g->thread, NULL, watch, g))
-		st = FAIL(err, ERR_FAILED, "can't start a thread");
+		st = FAIL(err, ERR_MEMORY, "can't start a thread");
 out:
 	return st;
 }

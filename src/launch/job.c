@@ -112,6 +112,7 @@ static enum status join(struct rank *r, struct mpi_place *place, const struct la
 	}
 	r->host = place->host;
 	r->locals = place->locals;
+	r->hosts = mpi_hosts(r->world);
 	r->host_cores = place->cores;
 	r->hurried = l->hurry && by->hurries;
 	r->memory = mpi_memory(r->world);

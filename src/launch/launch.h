@@ -43,6 +43,7 @@ struct rank {
 	int number, ranks;
 	int host;	     /* the number of the first rank on this machine */
 	int locals;	     /* ranks on this machine */
+	const int *hosts;    /* (ranks) the host of each; NULL: all are on this one */
 	int host_cores;	     /* that they may use together */
 	int cores;	     /* that this one should use: its share */
 	bool oversubscribed; /* more ranks than cores here */
@@ -76,6 +77,7 @@ struct launch {
 	double timeout_ms; /* a rank without a sign of life for so long hangs; 0: never */
 	bool graceful;	   /* ranks look at rank_stop: the first signal lets them end */
 	bool pin;	   /* give each rank cores of its own, where there are enough */
+	size_t shared; /* bytes that the ranks will take of comm_alloc, by shm_room, if known */
 	/* Where a rank is in it, for reports; or NULL. */
 	const struct grid *grid;
 	/* Standard error is a terminal: draw there how the ranks' pulses go. */

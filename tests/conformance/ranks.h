@@ -103,7 +103,7 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	struct error err;
 
 	alarm(300);
-	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, NULL, &err), OK);
+	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, 0, -1, &err), OK);
 	for (int i = 0; i < ranks; i++) {
 		threads[i] =
 			(struct rank_thread){.memory = memory, .rank = i, .fn = fn, .arg = arg};
@@ -126,7 +126,7 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	int failed = 0;
 
 	fflush(stdout);
-	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, NULL, &err), OK);
+	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, 0, -1, &err), OK);
 	for (int i = 0; i < ranks; i++) {
 		pids[i] = fork();
 		assert_true(pids[i] >= 0);

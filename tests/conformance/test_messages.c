@@ -152,7 +152,7 @@ static void a_stop_ends_every_wait(void **state)
 	double start;
 	(void)state;
 
-	assert_int_equal(shm_prepare(&memory, 3, false, NULL, &err), OK);
+	assert_int_equal(shm_prepare(&memory, 3, false, 0, -1, &err), OK);
 	for (int i = 0; i < 3; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0) {

@@ -221,7 +221,7 @@ static void a_message_of_another_size_is_refused(void **state)
 		pid_t pids[2];
 		int status;
 
-		assert_int_equal(shm_prepare(&memory, 2, false, NULL, &err), OK);
+		assert_int_equal(shm_prepare(&memory, 2, false, 0, -1, &err), OK);
 		for (int rank = 0; rank < 2; rank++) {
 			struct comm *world;
 

@@ -17,7 +17,7 @@ static struct shm_memory *board_of_run(void)
 	struct shm_memory *memory;
 	struct error err;
 
-	assert_int_equal(shm_prepare(&memory, 4, false, NULL, &err), OK);
+	assert_int_equal(shm_prepare(&memory, 4, false, 0, -1, &err), OK);
 	for (int i = 0; i < 4; i++) {
 		board_of(memory, i)->number = i;
 		board_of(memory, i)->pid = 4000 + i;
@@ -74,7 +74,7 @@ static _Atomic bool cutting;
 static void *cut_and_grow(void *arg)
 {
 	struct shm_memory *memory = arg;
-	off_t whole = (off_t)shm_size(memory);
+	off_t whole = (off_t)shm_size(4, 0);
 
 	while (cutting)
 		for (off_t size = 0; size <= 1 << 16; size += 1 << 12)

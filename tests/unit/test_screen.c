@@ -48,7 +48,7 @@ static struct shm_memory *board_of_cube(void)
 	struct shm_memory *memory;
 	struct error err;
 
-	assert_int_equal(shm_prepare(&memory, 8, false, NULL, &err), OK);
+	assert_int_equal(shm_prepare(&memory, 8, false, 0, -1, &err), OK);
 	for (int i = 0; i < 8; i++) {
 		struct board_rank *b = board_of(memory, i);
 		struct pulse *p = &b->pulse;

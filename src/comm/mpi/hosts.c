@@ -57,36 +57,29 @@ void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
 
 /*
  * The first rank of the machine makes the memory, the others map it, all at the same
- * address. Far from where programs, heaps and libraries are; if one of these addresses is
- * taken in some process, all try the next. If that fails, the first rank that could not
- * do its own part says why.
+ * address; if that is taken in some process, all try the next one. If that fails, the first
+ * rank that could not do its own part says why.
  */
 enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
 			       const struct mpi_place *place, struct error *err)
 {
-	static const uintptr_t addresses[] = {0x200000000000, 0x100000000000, 0x2000000000,
-					      0x300000000000};
 	bool spin = place->locals <= place->cores;
 	enum status st = OK;
 
-	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
-		void *at = (void *)addresses[i]; /* NOLINT: an address is what is meant */
-		int64_t where[3] = {getpid(), -1, 0};
+	for (int i = 0; i < SHM_PLACES; i++) {
+		int where[2] = {getpid(), -1};
 		int failed = place->locals, first; /* to fail; locals: nobody */
 
 		if (place->local == 0) {
-			st = shm_prepare(memory, place->locals, spin, at, err);
-			if (st == OK) {
+			st = shm_prepare(memory, place->locals, spin, 0, i, err);
+			if (st == OK)
 				where[1] = shm_fd(*memory);
-				where[2] = (int64_t)shm_size(*memory);
-			}
 		}
-		MPI_Bcast(where, 3, MPI_INT64_T, 0, local);
+		MPI_Bcast(where, 2, MPI_INT, 0, local);
 		if (place->local > 0)
 			st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
-					  : shm_attach(memory, place->locals, spin, at,
-						       (int)where[0], (int)where[1],
-						       (size_t)where[2], err);
+					  : shm_attach(memory, place->locals, spin, i, where[0],
+						       where[1], err);
 		if (st != OK && (place->local == 0 || where[1] >= 0))
 			failed = place->local;
 		MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, local);

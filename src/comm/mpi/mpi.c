@@ -298,7 +298,7 @@ static void mpi_free(struct comm *c)
 
 static enum status mpi_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
 {
-	return host_alloc(&world_of(world)->host, bytes, out, err);
+	return shm_alloc(world_of(world)->memory, bytes, out, err);
 }
 
 static const struct comm_ops comm_mpi = {
@@ -316,6 +316,11 @@ struct shm_memory *mpi_memory(struct comm *world)
 	return world_of(world)->memory;
 }
 
+const int *mpi_hosts(struct comm *world)
+{
+	return world_of(world)->host_of;
+}
+
 static enum status start_thread(struct comm *c, struct mpi_world *w, struct error *err)
 {
 	pthread_cond_init(&c->started, NULL);
@@ -323,7 +328,7 @@ static enum status start_thread(struct comm *c, struct mpi_world *w, struct erro
 	if (!mpi_has_threads())
 		return OK;
 	if (pthread_create(&w->thread, NULL, keep_going, c))
-		return FAIL(err, ERR_FAILED, "can't start a thread");
+		return FAIL(err, ERR_MEMORY, "can't start a thread");
 	w->threaded = true;
 	return OK;
 }

@@ -39,6 +39,8 @@ enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place,
 		     struct error *err);
 /* The shared memory of the ranks on this machine, for their status. */
 struct shm_memory *mpi_memory(struct comm *world);
+/* Of each rank of the world, the number of the first rank of its machine. */
+const int *mpi_hosts(struct comm *world);
 
 /* The library's own operations over all processes, for comparison: a collective, and a
    message there and back with the neighbour (rank ^ 1). Nobody else uses MPI meanwhile. */

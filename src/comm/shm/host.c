@@ -73,44 +73,13 @@ void host_group_close(struct host_group *g)
 	g->ranks = NULL;
 }
 
-/* Reserve the pages now: running out of memory later would be a SIGBUS. */
-enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err)
+bool host_can_reach(const struct host *h, const struct comm_request *r)
 {
-	struct shm_memory *m = h->memory;
-	size_t size = (size_t)round_up((int64_t)(bytes ? bytes : 1),
-				       bytes >= 2 << 20 ? 2 << 20 : 4096);
-	char *segment = shm_segment(m, h->me), *at;
-	int code = ENOMEM;
+	struct error *broken = &r->comm->world->broken;
 
-	if (bytes >= 2 << 20)
-		h->used = (size_t)round_up((int64_t)h->used, 2 << 20);
-	if (size <= m->segment_size - h->used)
-		do
-			code = fallocate(m->fd, 0,
-					 (off_t)(segment - (char *)m->control) + (off_t)h->used,
-					 (off_t)size)
-				       ? errno
-				       : 0;
-		while (code == EINTR);
-	if (code) {
-		FAIL(err, ERR_MEMORY, "can't reserve shared memory: %zu bytes beyond %zu: %s",
-		     bytes, h->used, strerror(code));
-		return HINT(err, "use a smaller model or fewer ranks");
-	}
-	at = segment + h->used;
-	if (bytes >= 2 << 20)
-		madvise(at, size, MADV_HUGEPAGE); /* as far as the machine allows it here */
-	h->used += size;
-	*out = at;
-	return OK;
-}
-
-bool host_owns(const struct host *h, const void *data, size_t bytes)
-{
-	const char *segment = shm_segment(h->memory, h->me);
-
-	return !bytes || ((const char *)data >= segment &&
-			  (const char *)data + bytes <= segment + h->used);
+	if (r->comm->links || (!r->n && !r->bytes))
+		return true; /* nobody's memory is touched */
+	return shm_reach(h->memory, broken->code == OK ? broken : NULL) == OK;
 }
 
 /* ---- messages ---- */
@@ -124,7 +93,8 @@ static struct channel *channel_of(const struct host *h, int from, int to, int ch
 
 void host_enter_message(struct host *h, int peer, struct comm_request *r)
 {
-	assert(r->kind == REQUEST_RECEIVE || r->comm->links || host_owns(h, r->data, r->bytes));
+	assert(r->kind == REQUEST_RECEIVE || r->comm->links ||
+	       shm_holds(h->memory, r->data, r->bytes));
 	r->sequence = r->kind == REQUEST_SEND ? h->peers[peer].sent[r->channel]++
 					      : h->peers[peer].received[r->channel]++;
 }
@@ -167,6 +137,8 @@ void host_receive(struct host *h, int peer, struct comm_request *r)
 		comm_messages_differ(r, slot->bytes);
 		return;
 	}
+	if (!host_can_reach(h, r))
+		return;
 	r->ready = slot->posted > r->posted ? slot->posted : r->posted;
 	r->carried = slot->carried;
 	if (!r->comm->links) {

@@ -26,7 +26,6 @@
 struct host {
 	struct shm_memory *memory; /* borrowed */
 	int me, rank;		   /* on this machine, and in the world */
-	size_t used;		   /* of this rank's segment */
 	int groups;		   /* calls of host_group_open so far */
 	struct {
 		uint64_t sent[COMM_CHANNELS], received[COMM_CHANNELS];
@@ -52,10 +51,9 @@ enum status host_group_open(struct host_group *g, struct host *h, const int *ran
 			    struct error *err);
 void host_group_close(struct host_group *g);
 
-/* See comm_alloc. */
-enum status host_alloc(struct host *h, size_t bytes, void **out, struct error *err);
-/* Is it memory of this rank's that peers can reach? */
-bool host_owns(const struct host *h, const void *data, size_t bytes);
+/* Peers may have memory that this process has not mapped yet: false if it can't have it, and
+   then nothing goes on any more. */
+bool host_can_reach(const struct host *h, const struct comm_request *r);
 
 /* Give a message to or from a rank its number, and move it on. */
 void host_enter_message(struct host *h, int peer, struct comm_request *r);

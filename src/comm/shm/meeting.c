@@ -25,7 +25,8 @@ void *host_buffer(const struct host_group *g, const struct comm_request *r, int 
 void host_enter_collective(struct host_group *g, struct comm_request *r)
 {
 	/* Peers read it there: memory of any other kind would look different to each. */
-	assert(r->comm->links || host_owns(g->host, r->data, r->n * dtype_size(r->dtype)));
+	assert(r->comm->links ||
+	       shm_holds(g->host->memory, r->data, r->n * dtype_size(r->dtype)));
 	r->sequence = g->started++;
 }
 
@@ -160,7 +161,7 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 {
 	if (!r->arrived)
 		arrive(g, r);
-	if (!is_our_turn(g, r))
+	if (!is_our_turn(g, r) || !host_can_reach(g->host, r))
 		return false;
 	r->ready = ready_at(g, r);
 	return true;

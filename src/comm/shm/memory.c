@@ -1,7 +1,7 @@
 /* memory.c - making and mapping the shared memory; see shm.h */
 #include "comm/shm/memory.h"
 #include "base/clock.h"
-#include "base/machine.h"
+#include "base/room.h"
 #include "base/util.h"
 
 #include <assert.h>
@@ -18,10 +18,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAGE = 2 << 20 };
-
-static const int64_t ADDRESS_SPACE = 32ll << 40; /* for all ranks together, at most */
-
 /* What others may look at. */
 static size_t shown_size(int ranks)
 {
@@ -32,10 +28,16 @@ static size_t shown_size(int ranks)
 static size_t control_size(int ranks)
 {
 	size_t n = (size_t)ranks;
+	size_t size = shown_size(ranks) + n * sizeof(struct bell) +
+		      GROUPS_MAX * n * sizeof(struct member) +
+		      n * n * COMM_CHANNELS * sizeof(struct channel);
 
-	return shown_size(ranks) + n * sizeof(struct bell) +
-	       GROUPS_MAX * n * sizeof(struct member) +
-	       n * n * COMM_CHANNELS * sizeof(struct channel);
+	return (size_t)round_up((int64_t)size, 4096);
+}
+
+size_t shm_size(int ranks, size_t bytes)
+{
+	return control_size(ranks) + bytes;
 }
 
 static void lay_out(struct shm_memory *m)
@@ -43,28 +45,6 @@ static void lay_out(struct shm_memory *m)
 	m->bells = (void *)((char *)m->control + shown_size(m->ranks));
 	m->members = (void *)(m->bells + m->ranks);
 	m->channels = (void *)(m->members + (size_t)GROUPS_MAX * (size_t)m->ranks);
-}
-
-static enum status map(struct shm_memory *m, void *at, struct error *err)
-{
-	size_t size = shm_size(m);
-	int fixed = at ? MAP_FIXED_NOREPLACE : 0;
-	void *p = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | fixed,
-		       m->fd, 0);
-
-	if (p != MAP_FAILED && at && p != at) { /* kernels before 4.17 take it for a wish */
-		munmap(p, size);
-		errno = EEXIST;
-		p = MAP_FAILED;
-	}
-	if (p == MAP_FAILED) {
-		FAIL(err, ERR_MEMORY, "can't map %zu bytes of shared memory: %s", size,
-		     strerror(errno));
-		return HINT(err, "is 'ulimit -v' too small?");
-	}
-	m->control = p;
-	lay_out(m);
-	return OK;
 }
 
 static enum status describe(struct shm_memory **out, int ranks, bool spin, struct error *err)
@@ -78,29 +58,38 @@ static enum status describe(struct shm_memory **out, int ranks, bool spin, struc
 	m->ranks = ranks;
 	m->spin = spin;
 	m->fd = -1;
-	m->control_size = (size_t)round_up((int64_t)control_size(ranks), PAGE);
-	/* Address space for one rank's buffers: as much as the machine has memory. Only
-	   touched pages take any. */
-	m->segment_size =
-		(size_t)round_up(min64((int64_t)machine_memory(), ADDRESS_SPACE / ranks), PAGE);
+	m->control_size = control_size(ranks);
+	pthread_mutex_init(&m->growing, NULL);
 	*out = m;
 	return OK;
 }
 
-enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
+/* Zeroed by the kernel. What is touched of it is little, unless there are many ranks. */
+static enum status make_file(struct shm_memory *m, struct error *err)
+{
+	enum status st;
+
+	TRY(room_check(ROOM_FILE, m->control_size, "the shared memory of the ranks takes",
+		       err));
+	m->fd = memfd_create("kolm", MFD_CLOEXEC);
+	if (m->fd < 0 || ftruncate(m->fd, (off_t)m->control_size))
+		st = FAIL(err, ERR_FAILED, "can't make shared memory: %s", strerror(errno));
+out:
+	return st;
+}
+
+enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, size_t bytes, int place,
 			struct error *err)
 {
 	enum status st;
 	struct shm_memory *m = NULL;
 
 	TRY(describe(&m, ranks, spin, err));
-	m->fd = memfd_create("kolm", MFD_CLOEXEC);
-	if (m->fd < 0 || ftruncate(m->fd, (off_t)shm_size(m))) {
-		st = FAIL(err, ERR_FAILED, "can't make shared memory: %s", strerror(errno));
-		goto out;
-	}
-	TRY(map(m, at, err));
+	TRY(make_file(m, err));
+	TRY(shm_map(m, m->control_size + bytes, place, err));
+	lay_out(m);
 	m->control->ranks = ranks;
+	m->control->used = m->control_size;
 	if (getrandom(&m->control->token, sizeof(m->control->token), 0) < 0)
 		m->control->token = (uint64_t)(clock_ms() * 1e3) ^ (uint64_t)getpid() << 40;
 	*out = m;
@@ -110,16 +99,14 @@ out:
 	return st;
 }
 
-enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, int pid, int fd,
-		       size_t size, struct error *err)
+enum status shm_attach(struct shm_memory **out, int ranks, bool spin, int place, int pid,
+		       int fd, struct error *err)
 {
 	enum status st;
 	struct shm_memory *m = NULL;
 	char path[64];
 
 	TRY(describe(&m, ranks, spin, err));
-	/* Another limit in another container would give another size. */
-	m->segment_size = (size - m->control_size) / (size_t)ranks;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	m->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (m->fd < 0) {
@@ -128,7 +115,8 @@ enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, 
 		st = HINT(err, "are the ranks in different containers?");
 		goto out;
 	}
-	TRY(map(m, at, err));
+	TRY(shm_map(m, m->control_size, place, err));
+	lay_out(m);
 	*out = m;
 	m = NULL; /* the caller's now */
 out:
@@ -220,7 +208,7 @@ void shm_release(struct shm_memory *m)
 	if (m->copied)
 		free(m->control);
 	else if (m->control)
-		munmap(m->control, shm_size(m));
+		munmap(m->control, m->mapped);
 	if (m->fd >= 0)
 		close(m->fd);
 	free(m);
@@ -229,11 +217,6 @@ void shm_release(struct shm_memory *m)
 int shm_fd(const struct shm_memory *m)
 {
 	return m->fd;
-}
-
-size_t shm_size(const struct shm_memory *m)
-{
-	return m->control_size + (size_t)m->ranks * m->segment_size;
 }
 
 struct comm_status *shm_status(struct shm_memory *m, int rank)

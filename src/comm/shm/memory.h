@@ -4,6 +4,7 @@
 
 #include "comm/shm/shm.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum {
@@ -57,11 +58,12 @@ struct control {
 	uint64_t token; /* a random number: no other memory has it */
 	int ranks;
 	_Atomic int stop, failed;
-	struct shown shown[]; /* (ranks) */
+	_Atomic uint64_t used; /* bytes that are handed out, from the beginning of all */
+	struct shown shown[];  /* (ranks) */
 };
 
-/* One memfd: the control part and the arrays behind it, then a segment for each rank's
-   buffers. */
+/* One memfd: the control part and the arrays behind it, then the ranks' buffers in the order
+   in which they were asked for. */
 struct shm_memory {
 	struct control *control;
 	struct bell *bells;	  /* (ranks) */
@@ -69,13 +71,27 @@ struct shm_memory {
 	struct channel *channels; /* (ranks, ranks, COMM_CHANNELS): from, to */
 	bool spin, copied;	  /* copied: control is memory of our own */
 	int ranks, fd;
-	size_t control_size, segment_size;
-	uint64_t token; /* copied: what the original must have */
+	size_t control_size;
+	_Atomic uint64_t mapped; /* bytes that this process has, from the beginning */
+	pthread_mutex_t growing; /* held by who changes that */
+	uint64_t token;		 /* copied: what the original must have */
 };
 
-static inline char *shm_segment(const struct shm_memory *m, int rank)
+/* pages.c: the first bytes, at a place (-1: any); more of them; a piece of them. */
+enum status shm_map(struct shm_memory *m, size_t bytes, int place, struct error *err);
+enum status shm_grow(struct shm_memory *m, uint64_t to, struct error *err);
+enum status shm_alloc(struct shm_memory *m, size_t bytes, void **out, struct error *err);
+/* Has it been handed out, to whomever? */
+bool shm_holds(const struct shm_memory *m, const void *data, size_t bytes);
+
+/* Before anything of another rank's is touched: have all that has been handed out. */
+static inline enum status shm_reach(struct shm_memory *m, struct error *err)
 {
-	return (char *)m->control + m->control_size + (size_t)rank * m->segment_size;
+	uint64_t used = atomic_load_explicit(&m->control->used, memory_order_relaxed);
+
+	return used <= atomic_load_explicit(&m->mapped, memory_order_acquire)
+		       ? OK
+		       : shm_grow(m, used, err);
 }
 
 #endif

@@ -39,9 +39,9 @@ static void shm_free(struct comm *c)
 	free(c->state);
 }
 
-static enum status shm_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
+static enum status alloc(struct comm *world, size_t bytes, void **out, struct error *err)
 {
-	return host_alloc(host_of(world), bytes, out, err);
+	return shm_alloc(host_of(world)->memory, bytes, out, err);
 }
 
 static void shm_enter(struct comm_request *r)
@@ -81,7 +81,7 @@ static const struct comm_ops comm_shm = {
 	.name = "shm",
 	.create = shm_create,
 	.free = shm_free,
-	.alloc = shm_alloc,
+	.alloc = alloc,
 	.enter = shm_enter,
 	.advance = shm_advance,
 	.sleep = shm_sleep,

@@ -1,27 +1,35 @@
 /*
  * shm.h - the transport among ranks of one machine, over memory that all of them map.
  *
- * Every rank has the same memory at the same addresses: a pointer into one rank's segment
- * means the same to all. A launcher that starts ranks by fork prepares it before; ranks
- * with no common parent agree on an address, one of them prepares, the others attach. The
- * memory is a memfd: no name, no limit of /dev/shm, nothing left behind however ranks end.
+ * Every rank has the same memory at the same addresses: a pointer means the same to all. A
+ * launcher that starts ranks by fork prepares it before; ranks with no common parent agree
+ * on an address, one of them prepares, the others attach. The memory is a memfd: no name, no
+ * limit of /dev/shm, nothing left behind however ranks end. It grows as ranks take more of
+ * it, and a process maps what has been handed out when it needs it.
  */
 #ifndef KOLM_COMM_SHM_SHM_H
 #define KOLM_COMM_SHM_SHM_H
 
 #include "comm/comm.h"
 
-enum { SHM_PAGE = 2048 };
+enum {
+	SHM_PAGE = 2048,
+	SHM_PLACES = 4, /* addresses that it may begin at */
+};
 
 struct shm_memory; /* opaque */
 
-/* Room for that many ranks, at an address (NULL: any). spin: every rank has a core of its own.
- */
-enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, void *at,
+/* For that many ranks, at one of the addresses (-1: any), with room for so many bytes of theirs
+   mapped already, by shm_room; more comes as needed. spin: every rank has a core of its own. */
+enum status shm_prepare(struct shm_memory **out, int ranks, bool spin, size_t bytes, int place,
 			struct error *err);
-/* What another process has prepared; pid and fd as it says, size as shm_size does. */
-enum status shm_attach(struct shm_memory **out, int ranks, bool spin, void *at, int pid, int fd,
-		       size_t size, struct error *err);
+/* What another process has prepared at that place; pid and fd as it says. */
+enum status shm_attach(struct shm_memory **out, int ranks, bool spin, int place, int pid,
+		       int fd, struct error *err);
+/* What an allocation of that size takes, at most; and the whole of it for so many ranks with
+   so many bytes. */
+size_t shm_room(size_t bytes);
+size_t shm_size(int ranks, size_t bytes);
 /*
  * Look at the status and the pages of what another process has, as its shm_fd and shm_token
  * say: a copy, so that whatever happens to the original harms nobody here. False, with *out
@@ -36,7 +44,6 @@ uint64_t shm_token(const struct shm_memory *memory);
 /* Differs where the control part may be laid out differently. */
 size_t shm_layout(void);
 int shm_fd(const struct shm_memory *memory);
-size_t shm_size(const struct shm_memory *memory);
 
 /* In a rank: its world. */
 enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,

@@ -4,6 +4,7 @@
  */
 #include "device/cpu/cpu.h"
 #include "base/half.h"
+#include "base/room.h"
 #include "device/cpu/layout.h"
 #include "device/cpu/topology.h"
 
@@ -70,21 +71,6 @@ static void cpu_close(struct device *dev)
 	free(dev->state);
 }
 
-/* Bytes that the machine could still hand out, or all there are if it won't say. */
-static uint64_t machine_free(void)
-{
-	FILE *f = fopen("/proc/meminfo", "re");
-	unsigned long long kib = UINT64_MAX / 1024;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return (uint64_t)kib * 1024;
-}
-
 static size_t mapped_size(uint64_t bytes)
 {
 	return (size_t)round_up((int64_t)bytes, bytes >= HUGE_PAGE ? HUGE_PAGE : 4096);
@@ -99,12 +85,8 @@ static void *cpu_map(struct device *dev, uint64_t bytes)
 	size_t size = mapped_size(bytes), slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
 	char *p, *aligned;
 
-	if (dev->plan) {
-		p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			 0);
-		return p == MAP_FAILED ? NULL : p;
-	}
-	if (bytes >= CHECK_FREE && bytes > machine_free())
+	(void)dev;
+	if (bytes >= CHECK_FREE && bytes > room_of(ROOM_MEMORY).free)
 		return NULL;
 	p = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		 0);

@@ -139,7 +139,7 @@ enum status pool_create(struct pool **out, int threads, const int *cpus, bool sp
 		code = pthread_create(&w->thread, NULL, work, w);
 		if (code) {
 			pool_free(pool);
-			FAIL(err, ERR_FAILED, "can't start thread %d of %d: %s", i + 1, threads,
+			FAIL(err, ERR_MEMORY, "can't start thread %d of %d: %s", i + 1, threads,
 			     strerror(code));
 			return HINT(err, "try a smaller --threads");
 		}
