@@ -25,6 +25,10 @@ expect "rank [01] is in all-reduce of 12 F32, $at reduce-scatter of 12 F32, at p
 expect "rank [01] is in all-reduce of 64 F32, $at all-reduce of 63 F32, at predicting the step" "$MPIEXEC" -n 4 "$MISMATCH" size 2
 expect "rank [01] is in all-gather of 16 F16, $at all-gather of 16 BF16, at predicting the step" "$MPIEXEC" -n 4 "$MISMATCH" type 2
 expect "rank [01] is in broadcast of 8 F32 from rank 0, $at gather of 8 F32 to rank 0, at predicting the step" "$MPIEXEC" -n 4 "$MISMATCH" one-way 2
+# Where somebody is only slow, they ask each other and go on; nobody hears of it.
+timeout 120 "$MPIEXEC" -n 4 "$KOLM" train --dim 16 --dp 4 --steps 4 --quiet --inject rank=2,step=1,sleep=2s --run-dir slow >out.txt 2>&1 ||
+	fail "a slow rank: $(cat out.txt)"
+[ ! -s out.txt ] || fail "a slow rank: $(cat out.txt)"
 # Two on one machine differ: they see it themselves.
 expect "rank 2 is in broadcast of 8 F32 from rank 0, at step 3 backward 1; rank 3 in broadcast of 8 F32 from rank 1, at" \
 	"$MPIEXEC" -n 4 "$MISMATCH" root 3

@@ -31,7 +31,9 @@ static struct {
 	bool used;
 } out[CARDS];
 
-/* The checker knows MPI_Wait only, and here nothing ever waits.
+static int sent_to[RANKS_MAX], received;
+
+/* The checker wants a wait for every send beside it.
    NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 
 static bool receive(struct card *in, int *from)
@@ -44,6 +46,7 @@ static bool receive(struct card *in, int *from)
 		return false;
 	*from = status.MPI_SOURCE;
 	MPI_Recv(in, sizeof(*in), MPI_BYTE, *from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	received++;
 	return true;
 }
 
@@ -58,11 +61,29 @@ static void send(const struct card *card, int to)
 		if (!through)
 			continue;
 		out[i].used = true;
+		sent_to[to]++;
 		out[i].card = *card;
 		MPI_Isend(&out[i].card, sizeof(*card), MPI_BYTE, to, TAG, MPI_COMM_WORLD,
 			  &out[i].sent);
 		return;
 	}
+}
+
+void cards_end(void)
+{
+	struct card in;
+	int ranks, due = 0;
+
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (ranks > RANKS_MAX)
+		return; /* no run of so many has begun */
+	MPI_Reduce_scatter_block(sent_to, &due, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	for (; received < due; received++)
+		MPI_Recv(&in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	for (int i = 0; i < CARDS; i++)
+		if (out[i].used)
+			MPI_Wait(&out[i].sent, MPI_STATUS_IGNORE);
 }
 
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */

@@ -22,4 +22,7 @@ struct cards {
    they tell. What does not match breaks the world. */
 void cards_exchange(struct cards *c, const struct comm *world, const int *host_of);
 
+/* All processes of the job, before they leave MPI: what was sent is received. */
+void cards_end(void);
+
 #endif

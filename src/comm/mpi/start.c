@@ -1,5 +1,6 @@
 /* start.c - joining and leaving the job; see mpi.h */
 #include "comm/mpi/mpi.h"
+#include "comm/mpi/cards.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ enum status mpi_start(int *rank, int *ranks, struct error *err)
 
 void mpi_end(void)
 {
+	cards_end();
 	MPI_Finalize();
 }
 
