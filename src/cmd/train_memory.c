@@ -77,6 +77,7 @@ static enum status predict(const struct training *t, struct prediction *p, struc
 							    ? t->config.threads
 							    : imax(1, launch_cores() / ranks),
 					 .memory = t->config.device_memory,
+					 .ranks = ranks,
 					 .plan = true};
 	struct engine_options engine = training_engine_options(t);
 	struct device *dev = NULL;
