@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "trace/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,6 +78,9 @@ static json_t *finished(const struct runner *r, const struct run_case *c, int re
 	    (!strncmp(recorded + wanted.len, " --run-dir ", 11) ||
 	     recorded[wanted.len] == '\n'))
 		document = evidence_read(folder, c->command);
+	/* It may have been killed after its last file. */
+	if (document && file_check_below(folder, r->folder, NULL) == OK)
+		run_tidy(folder);
 	text_release(&wanted);
 	free(recorded);
 	return document;
@@ -155,7 +159,7 @@ out:
 }
 
 /* What is known about the time that runs take. */
-struct pace {
+struct timing {
 	double *ms; /* (cases) of the last run of each, NAN: none yet */
 	double total;
 	int count;
@@ -167,7 +171,7 @@ static bool has_failed(const struct runner *r, int index)
 }
 
 /* Time that the runs take which are left after this one. */
-static double time_left_s(const struct runner *r, const struct pace *p, int rep, int index)
+static double time_left_s(const struct runner *r, const struct timing *p, int rep, int index)
 {
 	double left = 0;
 
@@ -178,7 +182,7 @@ static double time_left_s(const struct runner *r, const struct pace *p, int rep,
 	return left / 1e3;
 }
 
-static void show(const struct runner *r, const struct pace *p, int rep, int index)
+static void show(const struct runner *r, const struct timing *p, int rep, int index)
 {
 	const struct run_case *c = &r->plan->cases[index];
 	const json_t *document = r->evidence->documents[index * r->plan->reps + rep];
@@ -197,7 +201,7 @@ static void show(const struct runner *r, const struct pace *p, int rep, int inde
 		 rep + 1, what, left);
 }
 
-static enum status run_all(struct runner *r, struct pace *p, struct error *err)
+static enum status run_all(struct runner *r, struct timing *p, struct error *err)
 {
 	enum status st = OK;
 
@@ -218,7 +222,7 @@ out:
 
 enum status runner_run(struct runner *r, struct error *err)
 {
-	struct pace p = {.ms = calloc((size_t)r->plan->count, sizeof(*p.ms))};
+	struct timing p = {.ms = calloc((size_t)r->plan->count, sizeof(*p.ms))};
 	int kept = 0;
 	enum status st;
 

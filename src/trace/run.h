@@ -34,6 +34,8 @@ struct run {
  */
 enum status run_claim(struct run *r, const char *folder, bool overwrite, struct error *err);
 void run_release(struct run *r);
+/* Where a run was killed, or is about to end: what it has measured stays, the rest goes. */
+void run_tidy(const char *folder);
 
 /* In rank 0: the files of an earlier run go, and the first of this one's are made. */
 enum status run_create(struct run *r, struct error *err);

@@ -15,8 +15,24 @@
 static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl",
 				    "summary.json", "timeline.json"};
 
-/* Runs that were killed: what is of no use to anybody goes. */
-static void tidy(const char *runs)
+/* Of a run that was killed: what is of no use to anybody goes. */
+static void clear(struct folder *dead)
+{
+	attach_withdraw(dead->path);
+	folder_release(dead);
+}
+
+void run_tidy(const char *folder)
+{
+	struct folder dead;
+	char path[PATH_MAX];
+
+	if (file_path(path, folder, ".lock", NULL) == OK && !access(path, F_OK) &&
+	    folder_claim(&dead, folder, NULL) == OK)
+		clear(&dead);
+}
+
+static void tidy_all(const char *runs)
 {
 	DIR *dir = opendir(runs);
 	struct dirent *entry;
@@ -26,10 +42,8 @@ static void tidy(const char *runs)
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.' && entry->d_type != DT_LNK &&
 		    file_path(path, runs, entry->d_name, NULL) == OK &&
-		    folder_inherit(&dead, path)) {
-			attach_withdraw(path);
-			folder_release(&dead);
-		}
+		    folder_inherit(&dead, path)) /* those in use are not waited for */
+			clear(&dead);
 	if (dir)
 		closedir(dir);
 }
@@ -41,7 +55,7 @@ static enum status claim_new(struct run *r, struct error *err)
 	enum status st;
 	int made;
 
-	tidy("runs");
+	tidy_all("runs");
 	clock_stamp(stamp, sizeof(stamp));
 	for (int n = 1;; n++) {
 		snprintf(path, sizeof(path), n > 1 ? "runs/%s-%d-%d" : "runs/%s-%d", stamp,

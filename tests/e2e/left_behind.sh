@@ -36,7 +36,7 @@ done
 "$KOLM" train --dim 64 --steps 1000000 --quiet 2>err.txt &
 pid=$!
 for _ in $(seq 200); do
-	[ -n "$(find runs -name job.json 2>/dev/null)" ] && break
+	[ -n "$(find runs -name metrics.jsonl -size +0 2>/dev/null)" ] && break
 	sleep 0.05
 done
 kill -9 $pid
@@ -118,6 +118,15 @@ is_tidy out
 for run in out/slow/runs/*; do
 	[ "$(wc -l <"$run/metrics.jsonl")" = 20 ] || fail "$run: steps of two runs"
 done
+# Killed after its last file: the run is kept, and what it had no time to remove goes.
+run=out/slow/runs/ranks1-real-1
+echo "1 elsewhere" >$run/.lock
+echo "{}" >$run/job.json
+: >$run/timeline.json.tmp.0123456789abcdef
+kept=$(stat -c %Y.%i $run/summary.json)
+"$KOLM" study slow.json --out out >/dev/null 2>err.txt || fail "all is there: $(cat err.txt)"
+[ "$kept" = "$(stat -c %Y.%i $run/summary.json)" ] || fail "a finished run was made again"
+is_tidy out
 # Two studies at once: the second is refused.
 rm -rf out
 "$KOLM" study slow.json --out out >/dev/null 2>&1 &
