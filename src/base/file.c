@@ -1,5 +1,6 @@
 /* file.c - see file.h */
 #include "base/file.h"
+#include "base/util.h"
 #include "base/room.h"
 
 #include <assert.h>
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RANDOM_DIGITS = 16 };
+enum { RANDOM_DIGITS = 16, VANISHED_MAX = 100 };
 
 static const char MARK[] = ".tmp.";
 
@@ -243,26 +244,36 @@ out:
 	return st;
 }
 
+/* A folder can't be had, and errno says why. */
+static enum status no_folder(const char *path, const char *what, const char *hint,
+			     struct error *err)
+{
+	int code = errno;
+
+	FAIL(err, ERR_USAGE, "can't %s the folder %s: %s", what, path, strerror(code));
+	HINT(err, "%s", hint);
+	errno = code;
+	return ERR_USAGE;
+}
+
 /* Make the folders of path one after the other; *made counts those that are new. */
 static enum status make_each(char *path, int *made, struct error *err)
 {
 	for (char *p = path + 1;; p++) {
 		char saved = *p;
+		enum status st = OK;
 
 		if (saved != '/' && saved != '\0')
 			continue;
 		*p = '\0';
-		if (mkdir(path, 0777) == 0) {
+		if (mkdir(path, 0777) == 0)
 			++*made;
-		} else if (errno != EEXIST) {
-			FAIL(err, ERR_USAGE, "can't create the folder %s: %s", path,
-			     strerror(errno));
-			*p = saved;
-			return HINT(err, "choose a folder that you may write to");
-		}
+		else if (errno != EEXIST)
+			st = no_folder(path, "create", "choose a folder that you may write to",
+				       err);
 		*p = saved;
-		if (!saved)
-			return OK;
+		if (!saved || st != OK)
+			return st;
 	}
 }
 
@@ -270,14 +281,17 @@ static enum status check_folder(const char *path, struct error *err)
 {
 	struct stat info;
 
-	if (stat(path, &info) || !S_ISDIR(info.st_mode)) {
+	if (stat(path, &info))
+		return no_folder(path, "find", "choose another name", err);
+	if (!S_ISDIR(info.st_mode)) {
 		FAIL(err, ERR_USAGE, "%s exists and is not a folder", path);
-		return HINT(err, "choose another name");
+		HINT(err, "choose another name");
+		errno = ENOTDIR;
+		return ERR_USAGE;
 	}
-	if (access(path, W_OK | X_OK)) {
-		FAIL(err, ERR_USAGE, "can't write to the folder %s: %s", path, strerror(errno));
-		return HINT(err, "choose a folder that you may write to");
-	}
+	if (access(path, W_OK | X_OK))
+		return no_folder(path, "write to", "choose a folder that you may write to",
+				 err);
 	return OK;
 }
 
@@ -301,7 +315,7 @@ void file_remove_folders(const char *path, int made)
 
 enum status file_make_folders(const char *path, int *made, struct error *err)
 {
-	enum status st;
+	enum status st = OK;
 	char copy[PATH_MAX];
 
 	*made = 0;
@@ -310,9 +324,17 @@ enum status file_make_folders(const char *path, int *made, struct error *err)
 		return HINT(err, *path ? "choose a shorter one" : "give it a name");
 	}
 	snprintf(copy, sizeof(copy), "%s", path);
-	TRY(make_each(copy, made, err));
-	TRY(check_folder(path, err));
-out:
+	/* Whoever has made one of them in vain may remove it just now: then once more. */
+	for (int tries = 0; tries < VANISHED_MAX; tries++) {
+		int new = 0;
+
+		st = make_each(copy, &new, err);
+		*made = imax(*made, new);
+		if (st == OK)
+			st = check_folder(path, err);
+		if (st == OK || errno != ENOENT)
+			break;
+	}
 	if (st != OK) /* leave nothing behind */
 		file_remove_folders(path, *made);
 	return st;
