@@ -84,13 +84,15 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	p->step = s->step + 1; /* last: it says that there is something new */
 }
 
-/* Where the time of this step went. */
+/* Where the time of this step went. Nobody begins the next one before all have said it, also
+   where only rank 0 needs to wait. */
 static enum status take_apart(struct training *t, struct step_metrics *s, struct breakdowns *b,
 			      struct error *err)
 {
 	enum status st;
 
 	TRY(training_gather_times(t, &t->engine->times, err));
+	TRY(comm_run(t->rank->world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
 	if (!is_first(t))
 		return OK;
 	TRY(breakdowns_init(b, t->all_times, t->rank->ranks, &t->schedule, t->grid.pp, err));

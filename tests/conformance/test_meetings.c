@@ -9,7 +9,10 @@
 #ifdef KOLM_TEST_MPI
 #include <mpi.h>
 #endif
+#include <limits.h>
 #include <sys/resource.h>
+
+enum { TRIES = 4 };
 
 /* Between machines, members meet on each of them, and look at MPI now and then. */
 static bool on_one_machine(void)
@@ -68,8 +71,24 @@ static void members_need_the_root_only(void **state)
 		run_ranks(ranks, without_the_last, NULL);
 }
 
-/* One comes after the other. Those that have come sleep until all have, not until the next;
-   and by themselves they look again after a fifth of a second. */
+/* How often a rank slept in a collective to which one comes after the other. */
+static long sleeps_in(struct comm *world, enum comm_op op, float *x)
+{
+	struct rusage before, after;
+	int n = comm_size(world);
+	double start;
+
+	usleep((useconds_t)comm_rank(world) * 20000);
+	getrusage(RUSAGE_THREAD, &before);
+	start = clock_ms();
+	run(world, op, x, (size_t)n, n - 1);
+	getrusage(RUSAGE_THREAD, &after);
+	/* By themselves they look again after a fifth of a second. */
+	return after.ru_nvcsw - before.ru_nvcsw - (long)((clock_ms() - start) / 200);
+}
+
+/* Those that have come sleep until all have, not until the next. The system has a rank sleep
+   for reasons of its own as well, but not in every one of a few tries. */
 static void one_by_one(struct comm *world, void *arg)
 {
 	static const enum comm_op ops[] = {COMM_BARRIER, COMM_ALLREDUCE, COMM_ALLGATHER,
@@ -79,18 +98,14 @@ static void one_by_one(struct comm *world, void *arg)
 
 	(void)arg;
 	for (size_t k = 0; k < ARRAY_SIZE(ops) && on_one_machine(); k++) {
-		struct rusage before, after;
-		double start;
-		long sleeps;
+		long sleeps = LONG_MAX;
 
-		usleep((useconds_t)me * 20000);
-		getrusage(RUSAGE_THREAD, &before);
-		start = clock_ms();
-		run(world, ops[k], x, (size_t)n, n - 1);
-		getrusage(RUSAGE_THREAD, &after);
-		sleeps = after.ru_nvcsw - before.ru_nvcsw;
-		CHECK(sleeps <= 3 + (long)((clock_ms() - start) / 200),
-		      "rank %d of %d slept %ld times in one %s", me, n, sleeps,
+		for (int try = 0; try < TRIES; try++) {
+			long now = sleeps_in(world, ops[k], x);
+
+			sleeps = now < sleeps ? now : sleeps;
+		}
+		CHECK(sleeps <= 3, "rank %d of %d slept %ld times in one %s", me, n, sleeps,
 		      comm_op_name(ops[k]));
 	}
 }
