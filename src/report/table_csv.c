@@ -1,4 +1,5 @@
-/* table_csv.c - a table for a spreadsheet: numbers as they are, spreads beside them; see table.h */
+/* table_csv.c - a table for a spreadsheet: numbers as they are, spreads beside them; see
+ * table.h */
 #include "report/table.h"
 
 #include <math.h>
