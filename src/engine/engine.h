@@ -54,7 +54,7 @@ struct engine_options {
 struct traffic_count {
 	int64_t messages, bytes; /* point to point, all steps */
 	int64_t forward_messages, forward_bytes;
-	int64_t collective_bytes; /* that it brought to collectives of gradients and layers */
+	int64_t collective_bytes;  /* that it brought to collectives of gradients and layers */
 	struct comm_traffic moved; /* bytes of all of it, in and out of this rank */
 };
 

@@ -188,6 +188,10 @@ static enum status write_document(const struct result *r, struct error *err)
 	plan_add_text(r->tables->plan, s->about, &about);
 	json_put_string(&j, "about", about.data);
 	text_release(&about);
+	text_init(&about);
+	tables_add_reading(r->tables, &about);
+	json_put_string(&j, "reading", about.data);
+	text_release(&about);
 	json_put_bool(&j, "quick", r->quick);
 	json_put_bool(&j, "complete", r->complete);
 	put_machine(&j);
@@ -296,6 +300,8 @@ void result_print(const struct result *r)
 	text_add(&text, "\n\n");
 	for (size_t i = 0; i < json_array_size(tables); i++)
 		table_add_text(r->tables, json_array_get(tables, i), &text);
+	tables_add_reading(r->tables, &text);
+	text_add(&text, "\n\n");
 	for (size_t i = 0; i < json_array_size(r->answers); i++)
 		add_answer(&text, json_array_get(r->answers, i));
 	text_add(&text, "\n");

@@ -43,8 +43,9 @@ struct results {
 	const struct columns *columns;
 	struct row *rows;
 	int count, reps;
-	struct cell *cells; /* all of them */
-	double *values;	    /* and all repetitions */
+	double link_gb_per_s; /* that virtual devices have, NAN without them */
+	struct cell *cells;   /* all of them */
+	double *values;	      /* and all repetitions */
 };
 
 enum status results_init(struct results *r, const struct columns *c, const struct plan *p,
@@ -75,6 +76,10 @@ enum status results_eval(const struct results *r, const struct row *row, const c
 /* Is other the same case as row but for that axis? */
 bool row_differs_only_in(const struct results *r, const struct row *row,
 			 const struct row *other, const char *axis);
+
+/* The row that "ranks=1,delay=none" means, seen from this one, or NULL. */
+const struct row *row_elsewhere(const struct results *r, const struct row *row,
+				const char *elsewhere);
 
 /* Does the row have these values ({"ranks": [2, 4], "device": "real"})? NULL: all do. */
 bool row_matches(const struct results *r, const struct row *row, const json_t *where);
