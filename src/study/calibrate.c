@@ -280,9 +280,10 @@ void calibrate_describe(const struct plan *p, struct text *out)
 	double link = calibrate_speed(p, "link"), latency = calibrate_speed(p, "latency");
 
 	if (!isnan(gflops + memory + link + latency))
-		text_addf(out,
-			  " Simulated devices compute nothing; they take the time that an "
-			  "operation costs: products at %.0f GFLOP/s, memory at %.1f GB/s, "
-			  "messages at %.1f GB/s and %.2f µs each.",
-			  gflops, memory, link, latency);
+		text_addf(
+			out,
+			" Simulated devices compute nothing; they take the time that an "
+			"operation costs, the same in every run: products at %.0f GFLOP/s, memory at %.1f GB/s, "
+			"messages at %.1f GB/s and %.2f µs each.",
+			gflops, memory, link, latency);
 }

@@ -17,6 +17,12 @@ struct evidence {
 
 enum status evidence_init(struct evidence *e, const struct plan *p, struct error *err);
 void evidence_release(struct evidence *e);
+/* What a run of a case has left, the evidence's now. Where a case is run once, it holds for
+   every repetition. */
+void evidence_put(struct evidence *e, const struct plan *p, int index, int rep,
+		  json_t *document);
+/* How many runs have left something. */
+int evidence_runs(const struct evidence *e, const struct plan *p);
 
 /*
  * The document of a finished run: summary.json (or output.json of another command) with

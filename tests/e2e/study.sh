@@ -119,8 +119,11 @@ kept=$(stat -c %Y.%i out/slow/runs/ranks1-real-1/summary.json)
 grep -q '"complete": true' out/slow/result.json || fail "it is complete now"
 
 # ---- virtual devices: what was put in is found again ----
-"$KOLM" study delay --quick --only virtual --reps 1 --steps 6 --out out >/dev/null 2>err.txt || fail "delay: $(cat err.txt)"
+"$KOLM" study delay --quick --only virtual --reps 3 --steps 6 --out out >/dev/null 2>err.txt || fail "delay: $(cat err.txt)"
 [ -s out/calibration.json ] || fail "no calibration.json"
+# The same every time: run once, known of all repetitions.
+[ "$(find out/delay/runs -name summary.json | wc -l)" = 6 ] && [ "$(wc -l <out/delay/commands.txt)" = 6 ] || fail "6 runs: $(ls out/delay/runs)"
+grep -q 'delay 6/6: ' err.txt && grep -q '"complete": true' out/delay/result.json || fail "6 of 6: $(cat err.txt)"
 grep -q 'on every number of ranks it makes the step longer by 10.0 ms' out/delay/result.json ||
 	fail "the delay was not found: $(cat out/delay/delay.csv)"
 "$KOLM" study imbalance --quick --only virtual --reps 1 --steps 6 --out out >/dev/null 2>&1 || fail "imbalance"

@@ -445,8 +445,9 @@ static void nothing_virtual_is_measured(void **state)
 	check_sentences(reading.data, "reading");
 	says(reading.data,
 	     "Median of 3 runs, ± half of their range. Simulated devices compute "
-	     "nothing; they take the time that an operation costs: products at 111 "
-	     "GFLOP/s, memory at 19.7 GB/s, messages at 9.4 GB/s and 0.35 µs each.");
+	     "nothing; they take the time that an operation costs, the same in "
+	     "every run: products at 111 GFLOP/s, memory at 19.7 GB/s, messages at "
+	     "9.4 GB/s and 0.35 µs each.");
 	text_release(&reading);
 	world_close(&w);
 }
