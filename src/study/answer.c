@@ -128,7 +128,7 @@ static json_t *make_answer(const struct tables *t, const json_t *question)
 	static const char *const passed_on[] = {"table", "rows", "figures"};
 	const struct results *r = json_object_get(question, "per") ? &t->by_rank : &t->by_case;
 	json_t *answer = json_object(), *parts = json_array();
-	const json_t *verdict = NULL;
+	json_t *verdict = NULL;
 	bool supported = false;
 
 	/* What was found out comes before what can't be told. */
@@ -145,14 +145,12 @@ static json_t *make_answer(const struct tables *t, const json_t *question)
 	}
 	json_object_set(answer, "id", json_object_get(question, "id"));
 	json_object_set(answer, "question", json_object_get(question, "question"));
-	json_object_set_new(
-		answer, "verdict",
-		json_sprintf("%s%s",
-			     verdict && !strcmp(text_of(verdict, "device"), "simulated") &&
-					     json_array_size(parts) > 1
-				     ? "Simulated: "
-				     : "",
-			     verdict ? text_of(verdict, "verdict") : nothing_known));
+	/* Here as in its part, so that who shows both can see that they are the same. */
+	if (!strcmp(text_of(verdict, "device"), "simulated"))
+		json_object_set_new(verdict, "verdict",
+				    json_sprintf("Simulated: %s", text_of(verdict, "verdict")));
+	json_object_set_new(answer, "verdict",
+			    json_string(verdict ? text_of(verdict, "verdict") : nothing_known));
 	json_object_set_new(answer, "supported", json_boolean(supported));
 	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
 		if (json_object_get(question, passed_on[i]))

@@ -271,17 +271,18 @@ static const char *string_of(const json_t *object, const char *name)
 static void add_answer(struct text *out, const json_t *answer)
 {
 	const json_t *parts = json_object_get(answer, "parts");
+	const char *verdict = string_of(answer, "verdict");
 
 	text_addf(out, "%s  %s\n  %s\n", string_of(answer, "id"), string_of(answer, "question"),
-		  string_of(answer, "verdict"));
+		  verdict);
 	for (size_t i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 		const json_t *sentences = json_object_get(part, "sentences");
 		const char *device = string_of(part, "device");
 
-		if (*device)
-			text_addf(out, "  %s: ", device);
-		text_addf(out, "%s%s", *device ? "" : "  ", string_of(part, "verdict"));
+		text_addf(out, "  %s%s", device, *device ? ":" : "");
+		if (strcmp(string_of(part, "verdict"), verdict))
+			text_addf(out, " %s", string_of(part, "verdict"));
 		for (size_t k = 0; k < json_array_size(sentences); k++)
 			text_addf(out, " %s", json_string_value(json_array_get(sentences, k)));
 		text_add(out, "\n");

@@ -102,7 +102,8 @@ void table_add_note(const struct tables *t, const json_t *table, struct text *ou
 		partly += is_shown(r, table, &r->rows[i]) && r->rows[i].good &&
 			  r->rows[i].good < r->reps;
 	if (partly)
-		text_addf(out, "Of %d rows some runs are missing or failed.", partly);
+		text_addf(out, "%sOf %d rows some runs are missing or failed.",
+			  out->len ? " " : "", partly);
 	if (own)
 		text_addf(out, "%s%s", out->len ? " " : "", own);
 }
@@ -362,9 +363,8 @@ void table_add_markdown(const struct tables *t, const json_t *table, struct text
 		text_add(out, "\n");
 	}
 	text_init(&note);
-	table_add_note(t, table, &note);
-	text_add(&note, note.len ? " " : "");
 	tables_add_reading(t, &note);
+	table_add_note(t, table, &note);
 	text_add(out, "\n");
 	add_markdown(out, note.data);
 	text_add(out, "\n");

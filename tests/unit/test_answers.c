@@ -255,6 +255,10 @@ static void a_verdict_that_was_found_comes_before_one_that_was_not(void **state)
 	world_open(&w, "strong-scaling");
 	assert_string_equal(made_text(find_answer("1.2.1"), "verdict"), "Simulated: No.");
 	world_close(&w);
+	/* It says so as well where nothing else is there. */
+	world_open(&w, "schedules");
+	assert_memory_equal(made_text(find_answer("P.2"), "verdict"), "Simulated: ", 11);
+	world_close(&w);
 }
 
 /* ---- sentences whose parts are found ---- */
