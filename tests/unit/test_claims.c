@@ -189,6 +189,12 @@ static bool all_near(struct witness *x, const char *formula, double with)
 	return near;
 }
 
+static bool is_open(const char *outcome)
+{
+	return !strcmp(outcome, "unsure") || !strcmp(outcome, "faint") ||
+	       !strcmp(outcome, "otherwise");
+}
+
 /* What can't be told is not said as if it could be: it says so, or gives the range. */
 static void check_unsure(struct witness *x, const json_t *claim)
 {
@@ -203,7 +209,7 @@ static void check_unsure(struct witness *x, const json_t *claim)
 			range = made_text(json_array_get(numbers, i), "text");
 	if (*text && !range && !strstr(text, "can't"))
 		wrong(claim, "that sounds sure");
-	if (!range || uses_finding(formula) || json_object_get(claim, "over"))
+	if (!range || !*formula || uses_finding(formula) || json_object_get(claim, "over"))
 		return;
 	low = strtod(range, &end);
 	high = strncmp(end, " to ", 4) ? low : strtod(end + 4, &end);
@@ -305,7 +311,7 @@ static void check_part(const struct world *w, const json_t *part)
 		    strcmp(made_text(claim, "outcome"), "mixed") &&
 		    (claim_is_decided(claim) || !strcmp(made_text(claim, "outcome"), "unsure")))
 			check_compare(&x, claim);
-		if (!strcmp(made_text(claim, "outcome"), "unsure"))
+		if (is_open(made_text(claim, "outcome")))
 			check_unsure(&x, claim);
 		if (!strcmp(made_text(claim, "relation"), "fit")) {
 			check_fit(claim);

@@ -331,6 +331,32 @@ static void formulas_calculate(void **state)
 			fail_msg("'%s' is no formula", bad[i]);
 }
 
+static void numbers_are_shown_in_one_way(void **state)
+{
+	static const struct {
+		double value;
+		int digits;
+		const char *text;
+	} cases[] = {
+		{8192, 0, "8192"},
+		{12345.6, 0, "12,346"},
+		{-12345, 0, "-12,345"},
+		{1073741824, 0, "1,073,741,824"},
+		{35879.25, 1, "35,879.2"},
+		{0.5, 3, "0.500"},
+		{5.421e-12, -1, "5.42e-12"},
+		{220801.4, -1, "220,801"},
+		{1.4, -1, "1.4"},
+	};
+	char text[64];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		number_text(cases[i].value, cases[i].digits, text, sizeof(text));
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 static void paths_find_numbers(void **state)
 {
 	json_t *d =
@@ -426,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_warmup_fits_the_steps),
 		cmocka_unit_test(calibration_is_checked),
 		cmocka_unit_test(formulas_calculate),
+		cmocka_unit_test(numbers_are_shown_in_one_way),
 		cmocka_unit_test(paths_find_numbers),
 		cmocka_unit_test(axes_make_cases),
 	};
