@@ -69,8 +69,9 @@ void commands_add(const struct study *s, struct text *out)
 		least = imin(least, list[i].times);
 	}
 	if (n)
-		text_addf(out, "# %s: %d commands, each run %s%d time%s\n", s->title, n,
-			  least < most ? "up to " : "", most, most == 1 ? "" : "s");
+		text_addf(out, "# %s: %d command%s, each run %s%d time%s\n", s->title, n,
+			  n == 1 ? "" : "s", least < most ? "up to " : "", most,
+			  most == 1 ? "" : "s");
 	for (int i = 0; i < n; i++) {
 		text_addf(out, "%s\n", list[i].text);
 		free(list[i].text);
