@@ -217,10 +217,10 @@ enum status sentence_check(const struct columns *c, const char *sentence, const 
 			   struct error *err)
 {
 	char formula[EXPRESSION_MAX], form[8], shown[64];
-	const char *open, *end, *unit;
+	const char *end, *unit;
 	enum status st = OK;
 
-	for (; (open = next_number(sentence, formula, form, &end)); sentence = end) {
+	for (; next_number(sentence, formula, form, &end); sentence = end) {
 		if (*form && !format_number(1, form, shown, sizeof(shown), &unit)) {
 			FAIL(err, ERR_USAGE, "%s: a number in the form '%s'", where, form);
 			return HINT(err, "ms, %%, %%1, b or a number of digits");
