@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { LINE = 14, UPWARD_MAX = 110 };
+#define FLAT 0.5
 
 bool plot_shows(const struct chart *c, double x, double y)
 {
@@ -53,7 +54,13 @@ static void include_stacks(const struct chart *c, struct range *r)
 	}
 }
 
-static struct range range_of(const struct chart *c, bool of_x)
+/* Does its error bar go below 0, where the axis of what can't be negative begins? */
+static bool is_cut(const struct chart *c, const struct chart_point *q)
+{
+	return !c->log_y && q->spread < 1e30 && q->y >= 0 && q->spread > q->y;
+}
+
+static struct range points_range(const struct chart *c, bool of_x)
 {
 	struct range r = {DBL_MAX, -DBL_MAX};
 
@@ -68,11 +75,26 @@ static struct range range_of(const struct chart *c, bool of_x)
 			if (!of_x && spread > 0) {
 				include(&r, q->y + spread);
 				if (!c->log_y)
-					include(&r, q->y - spread);
+					include(&r, is_cut(c, q) ? 0 : q->y - spread);
 			}
 		}
 	if (!of_x && c->kind == CHART_STACKED)
 		include_stacks(c, &r);
+	return r;
+}
+
+static struct range range_of(const struct chart *c, bool of_x)
+{
+	struct range r = points_range(c, of_x);
+
+	if (c->beside) {
+		struct range other = points_range(c->beside, of_x);
+
+		if (other.low <= other.high) {
+			include(&r, other.low);
+			include(&r, other.high);
+		}
+	}
 	if (!of_x && c->ideal == IDEAL_X && !c->category_count) {
 		struct range x = range_of(c, true);
 
@@ -80,8 +102,8 @@ static struct range range_of(const struct chart *c, bool of_x)
 			include(&r, x.low);
 		include(&r, x.high);
 	}
-	/* Lines and bars are compared by their length: from 0. Curves by their shape. */
-	if (!of_x && !c->log_y && c->kind != CHART_CURVE)
+	/* What is compared by its length begins at 0; a curve that would be flat does not. */
+	if (!of_x && !c->log_y && (c->kind != CHART_CURVE || r.low < FLAT * r.high))
 		include(&r, 0);
 	/* Room for the numbers above bars, and around what is on a logarithmic axis. */
 	if (!of_x && has_bars(c) && !c->log_y)
@@ -255,6 +277,33 @@ static void choose_categories(struct plot *p)
 	p->below = p->upward ? fmin(longest, UPWARD_MAX) + 8 : lines * LINE + 6;
 }
 
+static bool starts_late(const struct plot *p)
+{
+	return !p->chart->log_y && p->y.low > 0;
+}
+
+static bool has_label(const struct plot *p)
+{
+	return *p->chart->y_label || p->cut || starts_late(p);
+}
+
+/* What the axis shows, and what to beware of. */
+static void draw_label(struct plot *p)
+{
+	struct text t;
+
+	text_init(&t);
+	text_add(&t, p->chart->y_label);
+	if (starts_late(p)) {
+		text_add(&t, t.len ? ", axis from " : "axis from ");
+		tick_text(p, p->y.low, p->y.digits, &t);
+	}
+	if (p->cut)
+		text_add(&t, t.len ? ", error bars cut at 0" : "error bars cut at 0");
+	canvas_text(p->canvas, 0, p->top - 10, (struct label){.font = plot_font}, t.data);
+	text_release(&t);
+}
+
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas)
 {
 	struct range y = range_of(chart, false);
@@ -265,10 +314,13 @@ void plot_init(struct plot *p, const struct chart *chart, double width, struct c
 	p->y = chart->log_y
 		       ? ticks_log(y.low * p->scale, y.high * p->scale, are_binary(chart), 8)
 		       : ticks_linear(y.low * p->scale, y.high * p->scale, 7);
+	for (int i = 0; i < chart->series_count; i++)
+		for (int k = 0; k < chart->series[i].count; k++)
+			p->cut |= is_cut(chart, &chart->series[i].points[k]);
 	legend = plot_legend(p, NULL);
 	p->left = tick_width(p) + 10;
 	p->right = width - 12;
-	p->top = legend + (*chart->y_label ? 24 : 10);
+	p->top = legend + (has_label(p) ? 24 : 10);
 	p->bottom = p->top + area;
 	p->below = LINE + 6;
 	choose_x(p);
@@ -380,8 +432,7 @@ void plot_axes(struct plot *p)
 			    t.data);
 		text_release(&t);
 	}
-	canvas_text(p->canvas, 0, p->top - 10, (struct label){.font = plot_font},
-		    p->chart->y_label);
+	draw_label(p);
 	draw_x(p);
 	canvas_line(p->canvas, p->left, p->bottom, p->right, p->bottom,
 		    (struct paint){.stroke = INK_FRAME});

@@ -113,11 +113,24 @@ static void add_row(const struct table *t, const struct row *r, struct text *out
 	text_add(out, "</tr>\n");
 }
 
+/* The rows of a group are a body of their own, and are sorted by themselves. */
+static void add_group(const struct table *t, int row, struct text *out)
+{
+	if (row)
+		text_add(out, "</tbody>\n<tbody>\n");
+	text_addf(out, "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"%d\">",
+		  t->column_count);
+	element(out, "", t->rows[row].group, "</th></tr>\n");
+}
+
 static void add_table(const struct table *t, struct text *out)
 {
 	text_add(out, "<div class=\"table\">\n<table class=\"sortable\">\n");
 	if (*t->title)
-		element(out, "<caption>", t->title, "</caption>\n");
+		element(out, "<caption>", t->title, "");
+	if (*t->title && *t->caption)
+		element(out, " <span class=\"case\">", t->caption, "</span>");
+	text_add(out, *t->title ? "</caption>\n" : "");
 	text_add(out, "<thead><tr>");
 	for (int i = 0; i < t->column_count; i++) {
 		struct text heading;
@@ -131,8 +144,11 @@ static void add_table(const struct table *t, struct text *out)
 		text_release(&heading);
 	}
 	text_add(out, "</tr></thead>\n<tbody>\n");
-	for (int i = 0; i < t->row_count; i++)
+	for (int i = 0; i < t->row_count; i++) {
+		if (table_begins_group(t, i))
+			add_group(t, i, out);
 		add_row(t, &t->rows[i], out);
+	}
 	text_add(out, "</tbody>\n</table>\n");
 	if (*t->note)
 		element(out, "<p class=\"note\">", t->note, "</p>\n");
@@ -220,7 +236,9 @@ static void add_block(const struct block *b, struct text *out)
 		element(out, "<p>", b->text, "</p>\n");
 		break;
 	case BLOCK_LED:
-		element(out, "<p class=\"led\"><strong>", b->text, "</strong> ");
+		text_add(out, "<p class=\"led\">");
+		if (*b->text)
+			element(out, "<strong>", b->text, "</strong> ");
 		element(out, "", b->answer, "</p>\n");
 		break;
 	case BLOCK_NOTE:

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0, false};
-static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting body = {{.size = 9}, 12.4, INK_TEXT, 0, false};
+static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, false};
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
 enum {
 	CODE_KEPT = 8,	 /* lines of a command that are not divided */
 	ANSWER_KEPT = 5, /* lines of a question and what follows */
 };
-static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0, false};
-static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0, false};
+static const struct setting bold = {{.size = 9, .bold = true}, 12.4, INK_TEXT, 0, false};
+static const struct setting contents = {{.size = 9}, 13, INK_TEXT, 0, false};
 static const struct setting headings[] = {
 	{{.size = 16, .bold = true}, 20, INK_TEXT, 0, false},
 	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0, false},
@@ -76,6 +76,22 @@ void layout_need(struct layout *l, double height)
 
 /* ---- text ---- */
 
+static double item_height(struct layout *l, const struct block *b)
+{
+	char *whole = NULL;
+	int lines = 0;
+
+	if (asprintf(&whole, "%s: %s", b->text, b->answer) >= 0)
+		lines = layout_count_lines(l, &body, CONTENT_WIDTH - 16, whole);
+	free(whole);
+	return lines * body.leading + 3;
+}
+
+static bool is_item(const struct layout *l, size_t i)
+{
+	return i < l->document->count && l->document->blocks[i].kind == BLOCK_ITEM;
+}
+
 /* What of block i has to stay together with a heading before it. */
 static double start_height(struct layout *l, size_t i)
 {
@@ -101,6 +117,8 @@ static double start_height(struct layout *l, size_t i)
 		return start_height(l, i + 1);
 	case BLOCK_CODE:
 		return CODE_KEPT * code.leading;
+	case BLOCK_ITEM: /* a list is not divided */
+		return item_height(l, b) + (is_item(l, i + 1) ? start_height(l, i + 1) : 0);
 	case BLOCK_ANSWER:
 		return ANSWER_KEPT * body.leading;
 	default:
@@ -172,7 +190,7 @@ int layout_page_of(const struct layout *l, const char *anchor)
 /* A lead in bold, and the text behind it. */
 static void put_led(struct layout *l, const char *lead, const char *text, double indent)
 {
-	double width = canvas_text_width(l->canvas, bold.font, lead) + 6;
+	double width = *lead ? canvas_text_width(l->canvas, bold.font, lead) + 6 : 0;
 	const char *rest;
 	size_t n;
 
@@ -209,7 +227,8 @@ static void put_item(struct layout *l, const struct block *b)
 
 	if (asprintf(&whole, "%s: %s", b->text, b->answer) < 0)
 		return;
-	layout_need(l, 2 * body.leading);
+	/* Its bullet stands on the page of its first line. */
+	layout_need(l, item_height(l, b));
 	canvas_text(l->canvas, MARGIN + 4, l->y + body.font.size,
 		    (struct label){.font = body.font}, "•");
 	layout_flow(l, &body, MARGIN + 16, CONTENT_WIDTH - 16, whole);

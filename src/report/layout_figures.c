@@ -3,22 +3,27 @@
 
 #include <math.h>
 
-/* So many units of a chart go into a width: its text is 8 points, and 7 in half of it. */
+/* So many units of a chart go into a width: no text is smaller than 7 points. */
 #define WHOLE_UNITS 700.0
-#define HALF_UNITS  380.0
+#define HALF_UNITS  364.0
 #define PAIR_GAP    14.0
 #define HALF	    ((CONTENT_WIDTH - PAIR_GAP) / 2)
 
-static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, false};
 static const struct setting figure_title = {
-	{.size = 8.6, .bold = true}, 12, INK_TEXT, 0, false};
+	{.size = 8.4, .bold = true}, 11.6, INK_TEXT, 0, false};
 
 static bool is_slim(const struct block *b)
 {
 	return b->kind == BLOCK_CHART && chart_fits(b->chart, HALF_UNITS);
 }
 
-/* Two charts with few points share the width. */
+/* Charts with few points take half of the width, two of them share it. */
+static double width_of(const struct block *b)
+{
+	return is_slim(b) ? HALF : CONTENT_WIDTH;
+}
+
 static bool is_pair(const struct layout *l, size_t i)
 {
 	return i + 1 < l->document->count && is_slim(&l->document->blocks[i]) &&
@@ -72,7 +77,7 @@ double layout_charts_height(struct layout *l, size_t i)
 	if (is_pair(l, i))
 		return fmax(chart_block_height(l, b[0].chart, HALF),
 			    chart_block_height(l, b[1].chart, HALF));
-	return chart_block_height(l, b->chart, CONTENT_WIDTH);
+	return chart_block_height(l, b->chart, width_of(b));
 }
 
 size_t layout_charts(struct layout *l, size_t i)
@@ -82,7 +87,7 @@ size_t layout_charts(struct layout *l, size_t i)
 	bool pair = is_pair(l, i);
 
 	layout_need(l, height);
-	put_chart(l, b[0].chart, MARGIN, pair ? HALF : CONTENT_WIDTH);
+	put_chart(l, b[0].chart, MARGIN, width_of(&b[0]));
 	if (pair)
 		put_chart(l, b[1].chart, MARGIN + HALF + PAIR_GAP, HALF);
 	l->y += height + 12;

@@ -5,12 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROW_PAD 5.0
+#define ROW_PAD 3.4
 
-static const double sizes[] = {8.2, 7.6, 7};
+enum { KEPT = 22 }; /* letters of a text that stays on a line */
+
+static const double sizes[] = {7.8, 7.4, 7};
 static const struct setting title_setting = {
-	{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0, false};
-static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0, false};
+	{.size = 8.4, .bold = true}, 12, INK_TEXT, 0, false};
+static const struct setting caption_setting = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting note_setting = {{.size = 7.4}, 10, INK_MUTED, 0, false};
 
 struct grid_of_cells {
 	struct layout *l;
@@ -18,6 +21,7 @@ struct grid_of_cells {
 	double *widths; /* (columns) of the text */
 	struct setting cell, head;
 	double left, gap; /* gap: between the texts of neighbouring columns */
+	bool broken;	  /* short texts may go on below, too */
 };
 
 static void cell_text(const struct grid_of_cells *g, int row, int column, struct text *out)
@@ -56,8 +60,9 @@ static void measure(const struct grid_of_cells *g, int column, double *wanted, d
 		cell_text(g, row, column, &t);
 		width = canvas_text_width(g->l->canvas, *font, t.data);
 		word = layout_longest_word(g->l, font, t.data);
-		/* Numbers stay on a line; headings and text may go on below. */
-		if (row >= 0 && column_is_numeric(&g->t->columns[column]))
+		/* Numbers stay on a line, and so do short texts; headings may go on below. */
+		if (row >= 0 && (column_is_numeric(&g->t->columns[column]) ||
+				 (!g->broken && t.len <= KEPT)))
 			word = width;
 		*wanted = fmax(*wanted, row < 0 ? fmax(word, width / 2 + 6) : width);
 		*needed = fmax(*needed, word);
@@ -96,9 +101,9 @@ static bool share_out(struct grid_of_cells *g)
 static void choose_size(struct grid_of_cells *g, double size)
 {
 	g->gap = size > 7.5 ? 10 : size * 1.05;
-	g->cell = (struct setting){{.size = size}, size * 1.32, INK_TEXT, 0, false};
+	g->cell = (struct setting){{.size = size}, size * 1.26, INK_TEXT, 0, false};
 	g->head =
-		(struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0, false};
+		(struct setting){{.size = size, .bold = true}, size * 1.2, INK_TEXT, 0, false};
 }
 
 /* Widths of the columns in the largest type that has room for them; false: none has. */
@@ -108,8 +113,9 @@ static bool prepare(struct grid_of_cells *g, struct layout *l, const struct tabl
 
 	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN};
 	g->widths = calloc((size_t)t->column_count + 1, sizeof(double));
-	for (size_t i = 0; g->widths && !fits && i < ARRAY_SIZE(sizes); i++) {
-		choose_size(g, sizes[i]);
+	for (size_t i = 0; g->widths && !fits && i <= ARRAY_SIZE(sizes); i++) {
+		g->broken = i == ARRAY_SIZE(sizes);
+		choose_size(g, sizes[i - g->broken]);
 		fits = share_out(g);
 	}
 	return fits;
@@ -162,6 +168,30 @@ static double row_height(const struct grid_of_cells *g, int row)
 		    (CONTENT_BOTTOM - CONTENT_TOP) * (row < 0 ? 0.3 : 0.6));
 }
 
+/* The name of the group that begins with that row, or, on a new page, goes on. */
+static double group_height(const struct grid_of_cells *g, int row, bool again)
+{
+	if (!table_begins_group(g->t, row) && !(again && g->t->rows[row].group))
+		return 0;
+	return g->cell.leading + ROW_PAD;
+}
+
+static void draw_group(const struct grid_of_cells *g, int row, bool again)
+{
+	double height = group_height(g, row, again);
+	struct setting name = g->head;
+
+	if (height == 0)
+		return;
+	name.ink = INK_MUTED;
+	layout_put(g->l, &name, g->left + g->gap / 2,
+		   g->l->y + ROW_PAD / 2 + name.font.size + 0.6, CONTENT_WIDTH, ANCHOR_START,
+		   g->t->rows[row].group);
+	g->l->y += height;
+	canvas_line(g->l->canvas, g->left, g->l->y, g->left + table_width(g), g->l->y,
+		    (struct paint){.stroke = INK_RULE, .width = 0.6});
+}
+
 static void draw_cell(const struct grid_of_cells *g, int row, int column, double x)
 {
 	const struct setting *s = row < 0 ? &g->head : &g->cell;
@@ -210,21 +240,55 @@ static void draw_row(const struct grid_of_cells *g, int row)
 		    (struct paint){.stroke = row < 0 ? INK_FRAME : INK_RULE, .width = 0.6});
 }
 
+/* Both on a line, if there is room. */
+static bool title_is_short(struct layout *l, const struct table *t)
+{
+	return canvas_text_width(l->canvas, title_setting.font, t->title) + 6 +
+		       canvas_text_width(l->canvas, caption_setting.font, t->caption) <
+	       CONTENT_WIDTH;
+}
+
+static double title_height(struct layout *l, const struct table *t)
+{
+	double height = layout_count_lines(l, &title_setting, CONTENT_WIDTH, t->title) *
+			title_setting.leading;
+
+	if (*t->caption && !title_is_short(l, t))
+		height += layout_count_lines(l, &caption_setting, CONTENT_WIDTH, t->caption) *
+			  caption_setting.leading;
+	return height + 3;
+}
+
+static void put_title(struct layout *l, const struct table *t)
+{
+	if (*t->caption && title_is_short(l, t))
+		canvas_text(l->canvas,
+			    MARGIN + 6 +
+				    canvas_text_width(l->canvas, title_setting.font, t->title),
+			    l->y + title_setting.font.size,
+			    (struct label){.font = caption_setting.font, .ink = INK_MUTED},
+			    t->caption);
+	layout_flow(l, &title_setting, MARGIN, CONTENT_WIDTH, t->title);
+	if (*t->caption && !title_is_short(l, t))
+		layout_flow(l, &caption_setting, MARGIN, CONTENT_WIDTH, t->caption);
+	l->y += 3;
+}
+
 static double start_height(const struct grid_of_cells *g)
 {
 	double height = row_height(g, -1) + 6; /* and a little above it */
 	double first = 0, all = 0, page;
 
 	if (*g->t->title)
-		height += layout_count_lines(g->l, &title_setting, CONTENT_WIDTH, g->t->title) *
-				  title_setting.leading +
-			  3;
+		height += title_height(g->l, g->t);
 	/* A small table stays together, a large one begins with three rows, and rows as high as
 	   pages begin wherever there is some room. */
 	for (int row = 0; row < g->t->row_count; row++) {
+		double own = group_height(g, row, false) + row_height(g, row);
+
 		if (row < 3)
-			first += row_height(g, row);
-		all += row_height(g, row);
+			first += own;
+		all += own;
 	}
 	page = CONTENT_BOTTOM - CONTENT_TOP;
 	return fmin(height + (all < page / 3 ? all : first), page / 2);
@@ -271,7 +335,8 @@ static bool part_init(struct table *part, const struct table *t, int keys, int f
 			values[(size_t)i * (size_t)n + (size_t)k] = t->rows[i].values[column];
 	}
 	for (int i = 0; i < rows; i++)
-		part->rows[i] = (struct row){values + (size_t)i * (size_t)n, t->rows[i].failed};
+		part->rows[i] = (struct row){values + (size_t)i * (size_t)n, t->rows[i].failed,
+					     t->rows[i].group};
 	return true;
 }
 
@@ -311,20 +376,19 @@ static void put_table(struct layout *l, const struct table *t)
 	layout_need(l, start_height(&g));
 	if (l->y > CONTENT_TOP)
 		l->y += 6;
-	if (*t->title) {
-		layout_flow(l, &title_setting, MARGIN, CONTENT_WIDTH, t->title);
-		l->y += 3;
-	}
+	if (*t->title)
+		put_title(l, t);
 	draw_row(&g, -1);
 	for (int row = 0; row < t->row_count; row++) {
 		int page = l->page;
 
-		layout_need(l, row_height(&g, row));
+		layout_need(l, group_height(&g, row, false) + row_height(&g, row));
 		if (l->page != page)
 			draw_row(&g, -1);
+		draw_group(&g, row, l->page != page);
 		draw_row(&g, row);
 	}
-	l->y += 4;
+	l->y += 3;
 	if (*t->note)
 		layout_flow(l, &note_setting, MARGIN, CONTENT_WIDTH, t->note);
 	l->y += 10;

@@ -18,7 +18,9 @@
 
 // ---- tables that sort by a column ----
 document.querySelectorAll("table.sortable").forEach((table) => {
-  const body = table.tBodies[0], original = [...body.rows];
+  // The rows of a group stay below its name.
+  const bodies = [...table.tBodies].map((body) => [body, [...body.rows].filter((r) => !r.classList.contains("group"))]);
+  const heads = table.tHead.querySelectorAll("th");
   const cell = (row, i) => {
     const td = row.cells[i];
     if (!td || td.classList.contains("failed")) return null;
@@ -30,19 +32,19 @@ document.querySelectorAll("table.sortable").forEach((table) => {
   const sortBy = (head, i) => {
     const now = head.getAttribute("aria-sort");
     const next = now === "ascending" ? "descending" : now === "descending" ? null : "ascending";
-    const sign = next === "descending" ? -1 : 1, rows = [...original];
+    const sign = next === "descending" ? -1 : 1;
     // Rows without a value stay at the end, either way round.
-    if (next) rows.sort((x, y) => {
+    const order = (x, y) => {
       const a = cell(x, i), b = cell(y, i);
       if (a === null || b === null) return (a === null) - (b === null);
       return sign * compare(a, b);
-    });
-    table.querySelectorAll("th").forEach((th) => th.removeAttribute("aria-sort"));
+    };
+    heads.forEach((th) => th.removeAttribute("aria-sort"));
     if (next) head.setAttribute("aria-sort", next);
-    body.append(...rows);
+    bodies.forEach(([body, rows]) => body.append(...(next ? [...rows].sort(order) : rows)));
   };
-  table.querySelectorAll("th").forEach((th, i) => {
-    if (original.length < 2) return;
+  heads.forEach((th, i) => {
+    if (bodies.every(([, rows]) => rows.length < 2)) return;
     th.classList.add("sorts");
     th.tabIndex = 0;
     th.title = "sort by this column";

@@ -16,11 +16,12 @@ struct plot {
 	double scale;	    /* of y: what is written is value times scale, ... */
 	const char *suffix; /* ... and then this */
 	bool upward;	    /* labels of the categories are turned */
+	bool cut;	    /* an error bar goes below 0, where the axis begins */
 	double below;	    /* room for labels below the area */
 };
 
 static const struct font plot_font = {.size = 12};
-static const struct font plot_small = {.size = 10.5};
+static const struct font plot_small = {.size = 11};
 
 /* Lay it out: ticks, margins, height. */
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas);

@@ -60,7 +60,7 @@ static const struct shown compared[] = {
 	{{"bubble", "", COLUMN_PERCENT, -1}, "bubble"},
 	{{"final loss", "", COLUMN_NUMBER, 4}, "final_loss"},
 	{{"skipped steps", "", COLUMN_INTEGER, 0}, "skipped_steps"},
-	{{"over-subscribed", "", COLUMN_FLAG, -1}, "oversubscribed"},
+	{{"more ranks than cores", "", COLUMN_FLAG, -1}, "oversubscribed"},
 };
 
 static struct value value_at(struct document *d, const json_t *root, const struct shown *s)

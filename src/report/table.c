@@ -25,7 +25,7 @@ struct table *table_new(struct arena *a, int columns, int rows)
 
 	if (!t)
 		return NULL;
-	t->title = t->note = "";
+	t->title = t->note = t->caption = "";
 	t->columns = arena_get(a, (size_t)columns, sizeof(*t->columns));
 	t->rows = arena_get(a, (size_t)rows, sizeof(*t->rows));
 	values = arena_get(a, (size_t)rows * (size_t)columns, sizeof(*values));
@@ -51,18 +51,83 @@ static bool is_empty(const struct table *t, int column)
 	return true;
 }
 
+static void drop_column(struct table *t, int column)
+{
+	size_t behind = (size_t)(--t->column_count - column);
+
+	for (int i = 0; i < t->row_count; i++) {
+		struct value *v = t->rows[i].values + column;
+
+		memmove(v, v + 1, behind * sizeof(*v));
+	}
+	memmove(t->columns + column, t->columns + column + 1, behind * sizeof(*t->columns));
+}
+
 void table_drop_empty(struct table *t)
 {
-	int kept = 0;
-
-	for (int k = 0; k < t->column_count; k++) {
+	for (int k = t->column_count - 1; k >= 0; k--)
 		if (is_empty(t, k))
+			drop_column(t, k);
+}
+
+static bool are_equal(const struct value *a, const struct value *b)
+{
+	return a->present && b->present && a->number == b->number && a->spread == b->spread &&
+	       !strcmp(a->text ? a->text : "", b->text ? b->text : "");
+}
+
+/* Rows that failed do not count. */
+static bool is_constant(const struct table *t, int column)
+{
+	const struct value *first = NULL;
+	int n = 0;
+
+	for (int i = 0; i < t->row_count; i++) {
+		const struct value *v = &t->rows[i].values[column];
+
+		if (t->rows[i].failed)
 			continue;
-		for (int i = 0; i < t->row_count; i++)
-			t->rows[i].values[kept] = t->rows[i].values[k];
-		t->columns[kept++] = t->columns[k];
+		if (first && !are_equal(first, v))
+			return false;
+		first = v;
+		n++;
 	}
-	t->column_count = kept;
+	return n > 2 && first->present;
+}
+
+/* The first row that has not failed tells the value. */
+static const struct value *first_value(const struct table *t, int column)
+{
+	int row = 0;
+
+	while (t->rows[row].failed)
+		row++;
+	return &t->rows[row].values[column];
+}
+
+void table_drop_constant(struct table *t, struct text *out)
+{
+	for (int k = 1; k < t->column_count;) {
+		if (!is_constant(t, k)) {
+			k++;
+			continue;
+		}
+		text_add(out, out->len ? ", " : "In every row: ");
+		column_format(&t->columns[k], out);
+		text_add(out, " ");
+		value_format(&t->columns[k], first_value(t, k), out);
+		drop_column(t, k);
+	}
+	if (out->len)
+		text_add(out, ".");
+}
+
+bool table_begins_group(const struct table *t, int row)
+{
+	const char *group = t->rows[row].group;
+
+	return group &&
+	       (row == 0 || !t->rows[row - 1].group || strcmp(t->rows[row - 1].group, group));
 }
 
 bool column_is_numeric(const struct column *c)

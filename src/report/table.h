@@ -38,10 +38,12 @@ struct value {
 struct row {
 	struct value *values; /* (columns) */
 	const char *failed;   /* why there are no values, or NULL */
+	const char *group;    /* named above the first of its rows, or NULL */
 };
 
 struct table {
 	const char *title, *note;
+	const char *caption; /* behind the title: model and batch */
 	struct column *columns;
 	struct row *rows;
 	int column_count, row_count;
@@ -52,6 +54,11 @@ struct table *table_new(struct arena *a, int columns, int rows);
 
 /* Leave out columns in which no row has a value. */
 void table_drop_empty(struct table *t);
+/* Leave out columns, but the first, that have the same in all rows, and say so in out. */
+void table_drop_constant(struct table *t, struct text *out);
+
+/* Does a group begin with that row? */
+bool table_begins_group(const struct table *t, int row);
 
 bool column_is_numeric(const struct column *c);
 /* The heading: its label and unit. */
