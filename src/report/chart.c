@@ -100,17 +100,23 @@ static void legend_entry(struct plot *p, struct canvas *canvas, struct point *at
 	text_release(&fitted);
 }
 
+static bool are_near(const struct plot *p, double a, double b)
+{
+	if (p->chart->log_y)
+		return fabs(log(a / b)) < HIDDEN * log(p->y.high / p->y.low);
+	return fabs(a - b) * p->scale < HIDDEN * (p->y.high - p->y.low);
+}
+
 /* Is every point of a under one of b? */
 static bool is_under(const struct plot *p, const struct chart_series *a,
 		     const struct chart_series *b)
 {
-	double near = (p->y.high - p->y.low) / p->scale * HIDDEN;
 	int hidden = 0;
 
 	for (int i = 0; i < a->count; i++)
 		for (int k = 0; k < b->count; k++)
 			if (a->points[i].x == b->points[k].x &&
-			    fabs(a->points[i].y - b->points[k].y) < near) {
+			    are_near(p, a->points[i].y, b->points[k].y)) {
 				hidden++;
 				break;
 			}

@@ -57,7 +57,9 @@ static void include_stacks(const struct chart *c, struct range *r)
 /* Does its error bar go below 0, where the axis of what can't be negative begins? */
 static bool is_cut(const struct chart *c, const struct chart_point *q)
 {
-	return !c->log_y && q->spread < 1e30 && q->y >= 0 && q->spread > q->y;
+	bool shown = c->kind == CHART_LINE || c->kind == CHART_BAR;
+
+	return shown && !c->log_y && q->spread < 1e30 && q->y >= 0 && q->spread > q->y;
 }
 
 static struct range points_range(const struct chart *c, bool of_x)
@@ -307,7 +309,7 @@ static void draw_label(struct plot *p)
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas)
 {
 	struct range y = range_of(chart, false);
-	double area = fmin(fmax(width * 0.36, 150), 225), legend;
+	double area = fmin(fmax(width * 0.36, 136), 225), legend;
 
 	*p = (struct plot){.chart = chart, .canvas = canvas, .width = width};
 	choose_scale(p, fmax(fabs(y.low), fabs(y.high)));

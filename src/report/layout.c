@@ -7,21 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct setting body = {{.size = 9}, 12.4, INK_TEXT, 0, false};
+static const struct setting body = {{.size = 8.8}, 11.7, INK_TEXT, 0, false};
 static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, false};
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
 enum {
-	CODE_KEPT = 8,	 /* lines of a command that are not divided */
-	ANSWER_KEPT = 5, /* lines of a question and what follows */
+	CODE_KEPT = 8,	  /* lines of a command that are not divided */
+	ANSWER_KEPT = 5,  /* lines of a question and what follows */
+	ENTRIES_MAX = 50, /* of the contents on a page, one below the other */
 };
-static const struct setting bold = {{.size = 9, .bold = true}, 12.4, INK_TEXT, 0, false};
-static const struct setting contents = {{.size = 9}, 13, INK_TEXT, 0, false};
+static const struct setting bold = {{.size = 8.8, .bold = true}, 11.7, INK_TEXT, 0, false};
+static const struct setting contents = {{.size = 8.2}, 12, INK_TEXT, 0, false};
 static const struct setting headings[] = {
-	{{.size = 16, .bold = true}, 20, INK_TEXT, 0, false},
-	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0, false},
+	{{.size = 15, .bold = true}, 19, INK_TEXT, 0, false},
+	{{.size = 12, .bold = true}, 15.5, INK_TEXT, 0, false},
 	{{.size = 10, .bold = true}, 13.5, INK_TEXT, 0, false},
 };
-static const double above_heading[] = {16, 14, 10}, below_heading[] = {8, 6, 4};
+#define ENTRY_GAP   16.0
+#define ENTRY_WIDTH ((CONTENT_WIDTH - ENTRY_GAP) / 2)
+static const double above_heading[] = {14, 11, 8}, below_heading[] = {6, 4, 3};
 
 static void draw_header(struct layout *l)
 {
@@ -58,6 +61,23 @@ static void end_page(struct layout *l)
 		l->sheet->end_page(l->sheet);
 }
 
+static bool figure_fits(struct layout *l, size_t i)
+{
+	return l->y == CONTENT_TOP || l->y + layout_figure_height(l, i) <= CONTENT_BOTTOM;
+}
+
+/* Figures that wait, as far as there is room. */
+static void put_waiting(struct layout *l)
+{
+	while (l->waiting_count && figure_fits(l, l->waiting[0])) {
+		size_t i = l->waiting[0];
+
+		memmove(l->waiting, l->waiting + 1,
+			(size_t)--l->waiting_count * sizeof(*l->waiting));
+		layout_figure(l, i);
+	}
+}
+
 void layout_new_page(struct layout *l)
 {
 	end_page(l);
@@ -66,12 +86,40 @@ void layout_new_page(struct layout *l)
 	l->page_section = l->section;
 	if (l->sheet)
 		l->sheet->begin_page(l->sheet);
+	put_waiting(l);
 }
 
 void layout_need(struct layout *l, double height)
 {
-	if (l->y + height > CONTENT_BOTTOM && l->y > CONTENT_TOP)
+	while (l->y + height > CONTENT_BOTTOM && l->y > CONTENT_TOP)
 		layout_new_page(l);
+}
+
+/* No figure goes beyond the section that it belongs to. */
+static void end_waiting(struct layout *l)
+{
+	for (put_waiting(l); l->waiting_count;)
+		layout_new_page(l);
+}
+
+/* A table that would better not be divided, and can be found by its number. */
+static bool can_wait(struct layout *l, const struct table *t)
+{
+	double height = *t->title ? layout_table_height(l, t) : 0;
+
+	return height > 0 && height < (CONTENT_BOTTOM - CONTENT_TOP) * 0.4;
+}
+
+/* A figure without room waits for the next page; what follows it goes on here. */
+static size_t put_figure(struct layout *l, size_t i)
+{
+	if (l->waiting_count == WAITING_MAX)
+		end_waiting(l);
+	if (l->waiting_count || !figure_fits(l, i))
+		l->waiting[l->waiting_count++] = i;
+	else
+		layout_figure(l, i);
+	return layout_figure_end(l, i);
 }
 
 /* ---- text ---- */
@@ -106,11 +154,11 @@ static double start_height(struct layout *l, size_t i)
 			       headings[b->level - 1].leading +
 		       start_height(l, i + 1);
 	case BLOCK_TABLE:
-		return layout_table_start(l, b->table);
+		return can_wait(l, b->table) ? layout_figure_height(l, i)
+					     : layout_table_start(l, b->table);
 	case BLOCK_CHART:
-		return layout_charts_height(l, i);
 	case BLOCK_DRAWING:
-		return layout_drawing_height(l, b);
+		return layout_figure_height(l, i);
 	case BLOCK_NEW_PAGE:
 		return 0;
 	case BLOCK_FOLD:
@@ -238,49 +286,67 @@ static void put_item(struct layout *l, const struct block *b)
 
 /* ---- the list of headings ---- */
 
-static void put_entry(struct layout *l, size_t i)
+/* Block i in a column that begins at left. */
+static void put_entry(struct layout *l, size_t i, double left, double y)
 {
 	const struct block *b = &l->document->blocks[i];
 	struct setting s = contents;
-	double indent = b->level == 1 ? 0 : 18, x = MARGIN + indent + (b->level == 1 ? 22 : 30);
-	double room = PAGE_WIDTH - MARGIN - 36 - x, dots;
+	double indent = b->level == 1 ? 0 : 10, x = left + indent + (b->level == 1 ? 16 : 20);
+	double right = left + ENTRY_WIDTH, dots;
 	const char *rest;
 	char page[16], *cut;
 
 	s.font.bold = b->level == 1;
-	layout_need(l, s.leading);
-	cut = strndup(b->text, layout_line(l, &s.font, room, b->text, &rest));
+	cut = strndup(b->text, layout_line(l, &s.font, right - 18 - x, b->text, &rest));
 	snprintf(page, sizeof(page), "%d", l->heading_pages[i]);
 	if (l->sheet)
 		l->sheet->begin_link(l->sheet, b->anchor);
-	canvas_text(l->canvas, MARGIN + indent, l->y + s.font.size,
+	canvas_text(l->canvas, left + indent, y,
 		    (struct label){.font = s.font, .ink = INK_STRONG + HUE_SKY}, b->number);
-	canvas_text(l->canvas, x, l->y + s.font.size, (struct label){.font = s.font},
-		    cut ? cut : "");
-	canvas_text(l->canvas, PAGE_WIDTH - MARGIN, l->y + s.font.size,
-		    (struct label){.font = s.font, .anchor = ANCHOR_END}, page);
+	canvas_text(l->canvas, x, y, (struct label){.font = s.font}, cut ? cut : "");
+	canvas_text(l->canvas, right, y, (struct label){.font = s.font, .anchor = ANCHOR_END},
+		    page);
 	if (l->sheet)
 		l->sheet->end_link(l->sheet);
 	dots = x + canvas_text_width(l->canvas, s.font, cut ? cut : "") + 6;
-	if (dots < PAGE_WIDTH - MARGIN - 26)
-		canvas_line(l->canvas, dots, l->y + s.font.size - 1, PAGE_WIDTH - MARGIN - 22,
-			    l->y + s.font.size - 1,
+	if (dots < right - 22)
+		canvas_line(l->canvas, dots, y - 1, right - 18, y - 1,
 			    (struct paint){.stroke = INK_RULE, .width = 0.75});
-	l->y += s.leading;
 	free(cut);
 }
 
+static bool is_entry(const struct block *b)
+{
+	return b->kind == BLOCK_HEADING && b->level <= 2;
+}
+
+/* Two columns, on several pages if there are very many. */
 static void put_contents(struct layout *l)
 {
-	layout_need(l, 4 * contents.leading);
+	const struct document *d = l->document;
+	int left = 0, at = 0, rows = 0;
+
+	for (size_t i = 0; i < d->count; i++)
+		left += is_entry(&d->blocks[i]);
+	layout_need(l, imin((left + 1) / 2 + 2, ENTRIES_MAX) * contents.leading);
 	l->y += 8;
 	layout_flow(l, &headings[2], MARGIN, CONTENT_WIDTH, "Contents");
 	l->y += 4;
-	for (size_t i = 0; i < l->document->count; i++)
-		if (l->document->blocks[i].kind == BLOCK_HEADING &&
-		    l->document->blocks[i].level <= 2)
-			put_entry(l, i);
-	l->y += 8;
+	for (size_t i = 0; i < d->count; i++) {
+		if (!is_entry(&d->blocks[i]))
+			continue;
+		if (at == 2 * rows) {
+			l->y += rows * contents.leading;
+			rows = imin((left + 1) / 2, ENTRIES_MAX - 2);
+			layout_need(l, rows * contents.leading);
+			at = 0;
+		}
+		put_entry(l, i, MARGIN + (at >= rows ? ENTRY_WIDTH + ENTRY_GAP : 0),
+			  l->y + at % rows * contents.leading + contents.font.size);
+		at++;
+		left--;
+	}
+	l->y += rows * contents.leading + 8;
 }
 
 static void put_title(struct layout *l)
@@ -308,6 +374,7 @@ static size_t put_block(struct layout *l, size_t i)
 
 	switch (b->kind) {
 	case BLOCK_HEADING:
+		end_waiting(l);
 		put_heading(l, i);
 		break;
 	case BLOCK_PARAGRAPH:
@@ -330,13 +397,14 @@ static size_t put_block(struct layout *l, size_t i)
 	case BLOCK_FOLD:
 		break;
 	case BLOCK_TABLE:
+		if (can_wait(l, b->table))
+			return put_figure(l, i);
+		end_waiting(l);
 		layout_table(l, b->table);
 		break;
 	case BLOCK_CHART:
-		return layout_charts(l, i);
 	case BLOCK_DRAWING:
-		layout_drawing(l, b);
-		break;
+		return put_figure(l, i);
 	case BLOCK_ANSWER:
 		put_answer(l, i);
 		break;
@@ -345,7 +413,8 @@ static size_t put_block(struct layout *l, size_t i)
 		break;
 	case BLOCK_NEW_PAGE:
 		/* Nearly empty pages help nobody. */
-		if (l->y > CONTENT_TOP + (CONTENT_BOTTOM - CONTENT_TOP) * 0.4)
+		end_waiting(l);
+		if (l->y > CONTENT_TOP + (CONTENT_BOTTOM - CONTENT_TOP) * 0.7)
 			layout_new_page(l);
 		break;
 	}
@@ -360,6 +429,7 @@ static void run(struct layout *l)
 	put_title(l);
 	for (size_t i = 0; i < l->document->count;)
 		i = put_block(l, i);
+	end_waiting(l);
 	end_page(l);
 	l->pages = l->page;
 }

@@ -70,7 +70,7 @@ static void put_chart(struct layout *l, const struct chart *c, double x, double 
 			   ANCHOR_START, c->caption);
 }
 
-double layout_charts_height(struct layout *l, size_t i)
+static double charts_height(struct layout *l, size_t i)
 {
 	const struct block *b = &l->document->blocks[i];
 
@@ -80,28 +80,27 @@ double layout_charts_height(struct layout *l, size_t i)
 	return chart_block_height(l, b->chart, width_of(b));
 }
 
-size_t layout_charts(struct layout *l, size_t i)
+static void put_charts(struct layout *l, size_t i)
 {
 	const struct block *b = &l->document->blocks[i];
-	double height = layout_charts_height(l, i);
+	double height = charts_height(l, i);
 	bool pair = is_pair(l, i);
 
 	layout_need(l, height);
 	put_chart(l, b[0].chart, MARGIN, width_of(&b[0]));
 	if (pair)
 		put_chart(l, b[1].chart, MARGIN + HALF + PAIR_GAP, HALF);
-	l->y += height + 12;
-	return pair ? i + 2 : i + 1;
+	l->y += height + 8;
 }
 
 static double drawing_scale(const struct drawing *d)
 {
 	double room = CONTENT_BOTTOM - CONTENT_TOP - 60;
 
-	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.8);
+	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.68);
 }
 
-double layout_drawing_height(struct layout *l, const struct block *b)
+static double drawing_height(struct layout *l, const struct block *b)
 {
 	double height = b->drawing.height * drawing_scale(&b->drawing) + 6;
 
@@ -111,11 +110,11 @@ double layout_drawing_height(struct layout *l, const struct block *b)
 	return height;
 }
 
-void layout_drawing(struct layout *l, const struct block *b)
+static void put_drawing(struct layout *l, const struct block *b)
 {
 	double scale = drawing_scale(&b->drawing);
 
-	layout_need(l, layout_drawing_height(l, b));
+	layout_need(l, drawing_height(l, b));
 	if (l->sheet) {
 		l->sheet->place(l->sheet, MARGIN, l->y, scale);
 		b->drawing.draw(b->drawing.arg, l->canvas);
@@ -124,5 +123,31 @@ void layout_drawing(struct layout *l, const struct block *b)
 	l->y += b->drawing.height * scale + 6;
 	if (*b->caption)
 		layout_flow(l, &small_print, MARGIN, CONTENT_WIDTH, b->caption);
-	l->y += 10;
+	l->y += 8;
+}
+
+void layout_figure(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	if (b->kind == BLOCK_CHART)
+		put_charts(l, i);
+	else if (b->kind == BLOCK_TABLE)
+		layout_table(l, b->table);
+	else
+		put_drawing(l, b);
+}
+
+double layout_figure_height(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	return b->kind == BLOCK_CHART	? charts_height(l, i)
+	       : b->kind == BLOCK_TABLE ? layout_table_height(l, b->table)
+					: drawing_height(l, b);
+}
+
+size_t layout_figure_end(const struct layout *l, size_t i)
+{
+	return is_pair(l, i) ? i + 2 : i + 1;
 }

@@ -4,12 +4,22 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define ROW_PAD 3.4
+#define ROW_PAD 2.8
 
-enum { KEPT = 22 }; /* letters of a text that stays on a line */
+enum {
+	KEPT = 22,	  /* letters of a text that stays on a line */
+	COLUMNS_MANY = 5, /* beside a column of texts with so many letters */
+	LONG = 40,
+};
 
-static const double sizes[] = {7.8, 7.4, 7};
+/* From the most comfortable on. */
+static const struct type {
+	double size, gap; /* gap: between the texts of neighbouring columns */
+	bool broken;	  /* short texts may go on below, too */
+} types[] = {
+	{7.5, 10, false}, {7.3, 7.5, false}, {7, 5.6, false}, {7, 4.2, false}, {7, 4.2, true}};
 static const struct setting title_setting = {
 	{.size = 8.4, .bold = true}, 12, INK_TEXT, 0, false};
 static const struct setting caption_setting = {{.size = 7.8}, 11, INK_MUTED, 0, false};
@@ -20,8 +30,9 @@ struct grid_of_cells {
 	const struct table *t;
 	double *widths; /* (columns) of the text */
 	struct setting cell, head;
-	double left, gap; /* gap: between the texts of neighbouring columns */
-	bool broken;	  /* short texts may go on below, too */
+	double left, gap;
+	bool broken;
+	int below; /* a column of long texts, set below its rows; -1: none */
 };
 
 static void cell_text(const struct grid_of_cells *g, int row, int column, struct text *out)
@@ -39,16 +50,36 @@ static bool is_shown(const struct grid_of_cells *g, int row, int column)
 {
 	const struct row *r;
 
+	if (column == g->below)
+		return false;
 	if (row < 0)
 		return true;
 	r = &g->t->rows[row];
 	return !r->failed || column < row_shown_cells(g->t, r);
 }
 
-/* What a column wants to have, and what it needs so that no word is broken. */
-static void measure(const struct grid_of_cells *g, int column, double *wanted, double *needed)
+/* Among many columns a long text would make rows high: sentences in the last column. */
+static int column_below(const struct table *t)
 {
-	*wanted = *needed = 8;
+	int last = t->column_count - 1;
+	size_t letters = 0;
+
+	if (last < COLUMNS_MANY || t->columns[last].kind != COLUMN_TEXT)
+		return -1;
+	for (int i = 0; i < t->row_count; i++) {
+		const struct value *v = &t->rows[i].values[last];
+
+		letters += v->present && v->text ? strlen(v->text) : 0;
+	}
+	return letters > (size_t)t->row_count * LONG ? last : -1;
+}
+
+/* What a column wants to have, headings in two lines or as narrow as they can be, and what
+   it needs so that no word is broken. */
+static void measure(const struct grid_of_cells *g, int column, bool heads, double *wanted,
+		    double *needed)
+{
+	*wanted = *needed = column == g->below ? 0 : 8;
 	for (int row = -1; row < g->t->row_count; row++) {
 		const struct font *font = row < 0 ? &g->head.font : &g->cell.font;
 		struct text t;
@@ -64,61 +95,79 @@ static void measure(const struct grid_of_cells *g, int column, double *wanted, d
 		if (row >= 0 && (column_is_numeric(&g->t->columns[column]) ||
 				 (!g->broken && t.len <= KEPT)))
 			word = width;
-		*wanted = fmax(*wanted, row < 0 ? fmax(word, width / 2 + 6) : width);
+		*wanted = fmax(*wanted, row >= 0 ? width
+					: heads	 ? fmax(word, width / 2 + 6)
+						 : word);
 		*needed = fmax(*needed, word);
 		text_release(&t);
 	}
 }
 
+/* What all columns want and need; wants are kept in wants, needs in the widths. */
+static void measure_all(struct grid_of_cells *g, bool heads, double *wants, double *wanted,
+			double *needed)
+{
+	*wanted = *needed = 0;
+	for (int i = 0; i < g->t->column_count; i++) {
+		measure(g, i, heads, &wants[i], &g->widths[i]);
+		*wanted += wants[i];
+		*needed += g->widths[i];
+	}
+}
+
 /* Give every column what it wants if there is room, otherwise what it needs and a share of
-   the rest. False: not even that fits. */
+   the rest: text first, as it makes many rows high and a heading only one. False: not even
+   that fits. */
 static bool share_out(struct grid_of_cells *g)
 {
-	double room = CONTENT_WIDTH - g->gap * g->t->column_count;
-	double wanted = 0, needed = 0, lacking = 0;
+	double room = CONTENT_WIDTH - g->gap * g->t->column_count, wanted, needed, part;
 	double *wants = calloc((size_t)g->t->column_count, sizeof(double));
 
 	if (!wants)
 		return true;
+	measure_all(g, true, wants, &wanted, &needed);
+	if (wanted > room)
+		measure_all(g, false, wants, &wanted, &needed);
+	/* Of what a column wants beyond its need; where that is too much, words are broken. */
+	part = fmax(fmin((room - needed) / fmax(wanted - needed, 1e-9), 1), 0);
 	for (int i = 0; i < g->t->column_count; i++) {
-		measure(g, i, &wants[i], &g->widths[i]);
-		wanted += wants[i];
-		needed += g->widths[i];
+		g->widths[i] += part * (wants[i] - g->widths[i]);
+		g->widths[i] *= fmin(room / needed, 1);
 	}
-	lacking = wanted - needed;
-	for (int i = 0; i < g->t->column_count; i++)
-		if (wanted <= room)
-			g->widths[i] = wants[i];
-		else if (needed <= room)
-			g->widths[i] += (room - needed) * (wants[i] - g->widths[i]) /
-					fmax(lacking, 1e-9);
-		else
-			g->widths[i] *= room / needed; /* words will be broken */
 	free(wants);
 	return needed <= room;
 }
 
-static void choose_size(struct grid_of_cells *g, double size)
+static void choose_type(struct grid_of_cells *g, const struct type *type)
 {
-	g->gap = size > 7.5 ? 10 : size * 1.05;
+	double size = type->size;
+
+	g->gap = type->gap;
+	g->broken = type->broken;
 	g->cell = (struct setting){{.size = size}, size * 1.26, INK_TEXT, 0, false};
 	g->head =
 		(struct setting){{.size = size, .bold = true}, size * 1.2, INK_TEXT, 0, false};
 }
 
-/* Widths of the columns in the largest type that has room for them; false: none has. */
-static bool prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
+/* Widths of the columns in the largest type that has room for them, from that one on; false:
+   none has. */
+static bool prepare_from(struct grid_of_cells *g, struct layout *l, const struct table *t,
+			 size_t first)
 {
 	bool fits = false;
 
-	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN};
+	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN, .below = column_below(t)};
 	g->widths = calloc((size_t)t->column_count + 1, sizeof(double));
-	for (size_t i = 0; g->widths && !fits && i <= ARRAY_SIZE(sizes); i++) {
-		g->broken = i == ARRAY_SIZE(sizes);
-		choose_size(g, sizes[i - g->broken]);
+	for (size_t i = first; g->widths && !fits && i < ARRAY_SIZE(types); i++) {
+		choose_type(g, &types[i]);
 		fits = share_out(g);
 	}
 	return fits;
+}
+
+static void prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
+{
+	prepare_from(g, l, t, 0);
 }
 
 static double table_width(const struct grid_of_cells *g)
@@ -142,6 +191,17 @@ static void reason_place(const struct grid_of_cells *g, const struct row *r, dou
 	*width = g->left + CONTENT_WIDTH - *x - g->gap / 2;
 }
 
+static bool is_below(const struct grid_of_cells *g, int row)
+{
+	return row >= 0 && g->below >= 0 && !g->t->rows[row].failed &&
+	       g->t->rows[row].values[g->below].present;
+}
+
+static double below_width(const struct grid_of_cells *g)
+{
+	return CONTENT_WIDTH - 3 * g->gap;
+}
+
 static double row_height(const struct grid_of_cells *g, int row)
 {
 	const struct setting *s = row < 0 ? &g->head : &g->cell;
@@ -163,6 +223,9 @@ static double row_height(const struct grid_of_cells *g, int row)
 		reason_place(g, &g->t->rows[row], &x, &width);
 		lines = imax(lines, layout_count_lines(g->l, s, width, g->t->rows[row].failed));
 	}
+	if (is_below(g, row))
+		lines += layout_count_lines(g->l, s, below_width(g),
+					    g->t->rows[row].values[g->below].text);
 	/* A page has room for the heading and a row, however long their words are. */
 	return fmin(lines * s->leading + ROW_PAD,
 		    (CONTENT_BOTTOM - CONTENT_TOP) * (row < 0 ? 0.3 : 0.6));
@@ -234,6 +297,16 @@ static void draw_row(const struct grid_of_cells *g, int row)
 		layout_put(g->l, &alarm, x, g->l->y + ROW_PAD / 2 + alarm.font.size, width,
 			   ANCHOR_START, g->t->rows[row].failed);
 		width = table_width(g);
+	}
+	if (is_below(g, row)) {
+		struct setting s = g->cell;
+		const char *text = g->t->rows[row].values[g->below].text;
+		int lines = layout_count_lines(g->l, &s, below_width(g), text);
+
+		s.ink = INK_MUTED;
+		layout_put(g->l, &s, g->left + 2 * g->gap,
+			   g->l->y + height - ROW_PAD / 2 - lines * s.leading + s.font.size,
+			   below_width(g), ANCHOR_START, text);
 	}
 	g->l->y += height;
 	canvas_line(g->l->canvas, g->left, g->l->y, g->left + width, g->l->y,
@@ -359,7 +432,7 @@ static int columns_that_fit(struct layout *l, const struct table *t, int keys, i
 
 		if (!part_init(&part, t, keys, from, to))
 			return to;
-		fits = prepare(&g, l, &part);
+		fits = prepare_from(&g, l, &part, ARRAY_SIZE(types) - 1);
 		free(g.widths);
 		part_release(&part);
 	}
@@ -391,7 +464,7 @@ static void put_table(struct layout *l, const struct table *t)
 	l->y += 3;
 	if (*t->note)
 		layout_flow(l, &note_setting, MARGIN, CONTENT_WIDTH, t->note);
-	l->y += 10;
+	l->y += 8;
 	free(g.widths);
 }
 
@@ -413,16 +486,48 @@ static bool next_part(struct layout *l, const struct table *t, int *from, struct
 	return true;
 }
 
+/* Its first part; false: there is none. Both are released by the caller. */
+static bool first_part(struct layout *l, const struct table *t, struct table *part,
+		       struct grid_of_cells *g, int *end)
+{
+	*end = 0;
+	if (!next_part(l, t, end, part))
+		return false;
+	prepare(g, l, part);
+	return true;
+}
+
+double layout_table_height(struct layout *l, const struct table *t)
+{
+	struct grid_of_cells g;
+	struct table part;
+	double height = 0;
+	int end;
+
+	if (!first_part(l, t, &part, &g, &end))
+		return 0;
+	if (g.widths && end == t->column_count) {
+		height = row_height(&g, -1) + title_height(l, t) + 17;
+		for (int row = 0; row < t->row_count; row++)
+			height += group_height(&g, row, false) + row_height(&g, row);
+		if (*t->note)
+			height += layout_count_lines(l, &note_setting, CONTENT_WIDTH, t->note) *
+				  note_setting.leading;
+	}
+	free(g.widths);
+	part_release(&part);
+	return height;
+}
+
 double layout_table_start(struct layout *l, const struct table *t)
 {
 	struct grid_of_cells g;
 	struct table part;
 	double height = 0;
-	int from = 0;
+	int end;
 
-	if (!next_part(l, t, &from, &part))
+	if (!first_part(l, t, &part, &g, &end))
 		return 0;
-	prepare(&g, l, &part);
 	if (g.widths)
 		height = start_height(&g);
 	free(g.widths);

@@ -127,8 +127,11 @@ static struct grid choose_grid(const struct sources *s)
 	for (int i = 0; i < s->run_count; i++)
 		if (grid_says_more(&s->runs[i].grid, GRID_DRAWN_MAX, &best))
 			best = s->runs[i].grid;
-	/* A grid without one of the three directions explains less than the usual example. */
-	return best.dp > 1 && best.pp > 1 && best.mp > 1 ? best : (struct grid){2, 2, 2};
+	/* A grid without one of the three directions explains less than the usual example, and
+	   one that can't be read explains nothing. */
+	return best.dp > 1 && best.pp > 1 && best.mp > 1 && figure_grid_fits(&best)
+		       ? best
+		       : (struct grid){2, 2, 2};
 }
 
 static void add_grid(struct document *d, const struct sources *s)
@@ -249,7 +252,6 @@ static enum status add_studies(struct document *d, struct sources *s, timeline_r
 
 		group = group ? group : "Other studies";
 		if (!chapter || strcmp(chapter, group)) {
-			document_new_page(d);
 			document_heading(d, 1, group, group);
 			chapter = group;
 		}

@@ -28,9 +28,16 @@ static void remember(const json_t *spec, int number)
 /* Do two charts show the same quantity, of other rows? */
 static bool show_the_same(const json_t *a, const json_t *b)
 {
-	return json_equal(json_object_get(a, "y"), json_object_get(b, "y")) &&
-	       json_equal(json_object_get(a, "x"), json_object_get(b, "x")) &&
-	       json_equal(json_object_get(a, "kind"), json_object_get(b, "kind"));
+	static const char *const names[] = {"kind", "x", "y", "log_x", "log_y"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const json_t *x = json_object_get(a, names[i]),
+			     *y = json_object_get(b, names[i]);
+
+		if (x != y && !json_equal(x, y))
+			return false;
+	}
+	return true;
 }
 
 /* Charts follow the table that they are made from. */

@@ -151,6 +151,7 @@ struct table *study_table(struct fields *f, const json_t *spec, struct document 
 	json_t *rows = field_array(f, spec, "rows");
 	struct table *t;
 	struct keys k;
+	int rank;
 
 	if (json_array_size(rows) > ROWS_MAX)
 		fields_fail(f, "rows", "has more than %d elements", ROWS_MAX);
@@ -171,6 +172,9 @@ struct table *study_table(struct fields *f, const json_t *spec, struct document 
 	}
 	sort_by_group(t, &d->arena);
 	table_drop_empty(t);
+	rank = table_find(t, "rank", COLUMN_INTEGER);
+	if (rank >= 0)
+		table_join(t, rank, &d->arena);
 	add_note(t, field_string(f, spec, "note", ""), d);
 	return t;
 }

@@ -122,6 +122,66 @@ void table_drop_constant(struct table *t, struct text *out)
 		text_add(out, ".");
 }
 
+static bool are_alike(const struct column *c, const struct value *a, const struct value *b)
+{
+	struct text x, y;
+	bool alike;
+
+	text_init(&x);
+	text_init(&y);
+	value_format(c, a, &x);
+	value_format(c, b, &y);
+	alike = !strcmp(x.data, y.data);
+	text_release(&x);
+	text_release(&y);
+	return alike;
+}
+
+/* Does row i go on with what row first has begun? */
+static bool goes_on(const struct table *t, int column, int first, int i)
+{
+	const struct row *a = &t->rows[first], *b = &t->rows[i];
+
+	if (a->failed || b->failed || table_begins_group(t, i) ||
+	    b->values[column].number != a->values[column].number + i - first)
+		return false;
+	for (int k = 0; k < t->column_count; k++)
+		if (k != column && !are_alike(&t->columns[k], &a->values[k], &b->values[k]))
+			return false;
+	return true;
+}
+
+void table_join(struct table *t, int column, struct arena *a)
+{
+	int kept = 0, next;
+
+	for (int i = 0; i < t->row_count; i = next) {
+		struct value *v = &t->rows[i].values[column];
+		char *text = arena_get(a, 32, 1);
+
+		for (next = i + 1; next < t->row_count && goes_on(t, column, i, next);)
+			next++;
+		if (!text)
+			return;
+		if (next == i + 1)
+			snprintf(text, 32, "%.0f", v->number);
+		else
+			snprintf(text, 32, "%.0f-%.0f", v->number, v->number + next - 1 - i);
+		v->text = text;
+		t->rows[kept++] = t->rows[i];
+	}
+	t->row_count = kept;
+	t->columns[column].kind = COLUMN_TEXT;
+}
+
+int table_find(const struct table *t, const char *label, enum column_kind kind)
+{
+	for (int k = 0; k < t->column_count; k++)
+		if (t->columns[k].kind == kind && !strcmp(t->columns[k].label, label))
+			return k;
+	return -1;
+}
+
 bool table_begins_group(const struct table *t, int row)
 {
 	const char *group = t->rows[row].group;

@@ -57,6 +57,12 @@ void table_drop_empty(struct table *t);
 /* Leave out columns, but the first, that have the same in all rows, and say so in out. */
 void table_drop_constant(struct table *t, struct text *out);
 
+/* Rows that follow each other, count on in that column and are written alike in all others
+   become one: "1-3". */
+void table_join(struct table *t, int column, struct arena *a);
+/* The column of that label and kind; -1: there is none. */
+int table_find(const struct table *t, const char *label, enum column_kind kind);
+
 /* Does a group begin with that row? */
 bool table_begins_group(const struct table *t, int row);
 
