@@ -59,7 +59,8 @@ static void add_contents(const struct document *d, struct text *out)
 {
 	bool any = false, inner = false; /* an entry is open; and a list in it */
 
-	text_add(out, "<nav id=\"contents\" aria-label=\"Contents\">\n<ol>\n");
+	text_add(out, "<nav id=\"contents\" aria-label=\"Contents\">\n<details open=\"open\">\n"
+		      "<summary>Contents</summary>\n<ol>\n");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct block *b = &d->blocks[i];
 
@@ -79,7 +80,8 @@ static void add_contents(const struct document *d, struct text *out)
 		any = true;
 	}
 	text_add(out, any ? "</li>\n" : "<li>nothing</li>\n");
-	text_add(out, inner ? "</ol></li>\n</ol>\n</nav>\n" : "</ol>\n</nav>\n");
+	text_add(out, inner ? "</ol></li>\n</ol>\n" : "</ol>\n");
+	text_add(out, "</details>\n</nav>\n");
 }
 
 static void add_cell(const struct column *c, const struct value *v, struct text *out)
@@ -123,15 +125,23 @@ static void add_group(const struct table *t, int row, struct text *out)
 	element(out, "", t->rows[row].group, "</th></tr>\n");
 }
 
+/* The title does not move when the table is scrolled. */
+static void add_table_title(const struct table *t, struct text *out)
+{
+	if (!*t->title)
+		return;
+	element(out, "<p class=\"title\">", t->title, "");
+	if (*t->caption)
+		element(out, " <span class=\"case\">", t->caption, "</span>");
+	text_add(out, "</p>\n");
+}
+
 static void add_table(const struct table *t, struct text *out)
 {
-	text_add(out, "<div class=\"table\">\n<table class=\"sortable\">\n");
-	if (*t->title)
-		element(out, "<caption>", t->title, "");
-	if (*t->title && *t->caption)
-		element(out, " <span class=\"case\">", t->caption, "</span>");
-	text_add(out, *t->title ? "</caption>\n" : "");
-	text_add(out, "<thead><tr>");
+	text_add(out, "<div class=\"table\">\n");
+	add_table_title(t, out);
+	element(out, "<div class=\"scroll\">\n<table class=\"sortable\" aria-label=\"",
+		t->title, "\">\n<thead><tr>");
 	for (int i = 0; i < t->column_count; i++) {
 		struct text heading;
 
@@ -149,7 +159,7 @@ static void add_table(const struct table *t, struct text *out)
 			add_group(t, i, out);
 		add_row(t, &t->rows[i], out);
 	}
-	text_add(out, "</tbody>\n</table>\n");
+	text_add(out, "</tbody>\n</table>\n</div>\n");
 	if (*t->note)
 		element(out, "<p class=\"note\">", t->note, "</p>\n");
 	text_add(out, "</div>\n");
@@ -163,9 +173,11 @@ static void add_chart(const struct chart *c, struct text *out)
 	text_add(out, width == CHART_WIDTH ? "<figure>\n" : "<figure class=\"wide\">\n");
 	if (*c->title)
 		element(out, "<p class=\"title\">", c->title, "</p>\n");
+	text_add(out, "<div class=\"scroll\">\n");
 	canvas_svg_begin_in_page(&svg, out, width, chart_height(c, width), "chart", c->title);
 	chart_draw(c, width, &svg.canvas);
 	canvas_svg_end(&svg);
+	text_add(out, "</div>\n");
 	if (*c->caption)
 		element(out, "<figcaption>", c->caption, "</figcaption>\n");
 	text_add(out, "</figure>\n");
@@ -176,11 +188,12 @@ static void add_drawing(const struct block *b, struct text *out)
 	const struct drawing *d = &b->drawing;
 	struct canvas_svg svg;
 
-	text_add(out, "<figure class=\"drawing\">\n");
+	text_add(out, "<figure class=\"drawing\">\n<div class=\"scroll\">\n");
 	canvas_svg_begin_in_page(&svg, out, d->width, d->height, d->zoom ? "zoom" : "drawing",
 				 d->what);
 	d->draw(d->arg, &svg.canvas);
 	canvas_svg_end(&svg);
+	text_add(out, "</div>\n");
 	if (*b->caption)
 		element(out, "<figcaption>", b->caption, "</figcaption>\n");
 	text_add(out, "</figure>\n");

@@ -103,7 +103,7 @@ document.querySelectorAll("svg.zoom").forEach((svg) => {
   add("+", "closer (also Ctrl and wheel; drag to move)", () => zoom(1 / 1.6, 0.5, 0.5));
   add("−", "farther", () => zoom(1.6, 0.5, 0.5));
   add("all", "the whole timeline", () => { [x, y, w, h] = whole; show(); });
-  svg.before(tools);
+  svg.closest(".scroll").before(tools);
   svg.addEventListener("wheel", (e) => {
     if (!e.ctrlKey) return;
     const box = svg.getBoundingClientRect();
@@ -120,6 +120,31 @@ document.querySelectorAll("svg.zoom").forEach((svg) => {
     show();
   });
 });
+
+// ---- what is wider than the screen says so ----
+(function () {
+  const all = [...document.querySelectorAll(".scroll")];
+  all.forEach((box) => {
+    const hint = document.createElement("p");
+    hint.className = "hint";
+    hint.textContent = "\u2194 wider than the screen: scroll sideways";
+    box.before(hint);
+  });
+  const look = () => all.forEach((box) => {
+    box.parentNode.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 4);
+  });
+  addEventListener("resize", look);
+  look();
+})();
+
+// ---- contents fold where they are in the way ----
+(function () {
+  const narrow = matchMedia("(max-width: 900px)"), fold = document.querySelector("#contents details");
+  const set = () => { fold.open = !narrow.matches; };
+  narrow.addEventListener("change", set);
+  fold.addEventListener("click", (e) => { if (narrow.matches && e.target.closest("a")) fold.open = false; });
+  set();
+})();
 
 // ---- where the reader is ----
 (function () {

@@ -40,6 +40,12 @@ static void put_update(struct builder *b, const struct record *r, const struct r
 	put(b, (struct action){ACTION_STEP, 0, 0}, begin, r->end);
 }
 
+/* Where nothing is injected this time, a pause is recorded that takes next to no time. */
+static bool is_sleep(const struct record *w)
+{
+	return w->kind == RECORD_PAUSE && w->end - w->begin > 1000;
+}
+
 /* An operation, without the sleeps in it. */
 static void put_operation(struct builder *b, struct action a, const struct record *r,
 			  const struct record *waits, int n, int *at)
@@ -47,7 +53,7 @@ static void put_operation(struct builder *b, struct action a, const struct recor
 	int64_t begin = r->begin;
 
 	for (; *at < n && waits[*at].begin < r->end; ++*at)
-		if (waits[*at].kind == RECORD_PAUSE && waits[*at].end > begin) {
+		if (is_sleep(&waits[*at]) && waits[*at].end > begin) {
 			put(b, a, begin, waits[*at].begin);
 			begin = waits[*at].end;
 		}
@@ -57,7 +63,7 @@ static void put_operation(struct builder *b, struct action a, const struct recor
 static void put_pauses(struct builder *b, const struct record *waits, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (waits[i].kind == RECORD_PAUSE)
+		if (is_sleep(&waits[i]))
 			put(b, (struct action){ACTION_PAUSE, 0, 0}, waits[i].begin,
 			    waits[i].end);
 }

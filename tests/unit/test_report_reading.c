@@ -1,5 +1,5 @@
-/* test_report_reading.c - what makes a report pleasant to read: tables without needless columns and
-   rows, nothing said twice, axes that can be compared. */
+/* test_report_reading.c - what makes a report pleasant to read: tables without needless columns
+   and rows, nothing said twice, axes that can be compared. */
 #include "pages.h"
 
 #include "report/html.h"
@@ -14,9 +14,9 @@ static struct error err;
 /* ---- tables ---- */
 
 #define COLUMN(key, kind) "{\"key\": \"" key "\", \"kind\": \"" kind "\"}"
-#define STUDY(columns, rows, more)                                                            \
-	"{\"schema\": \"kolm.study/2\", \"name\": \"s\", \"requirements\": [\"B3\"],"         \
-	" \"tables\": [{\"id\": \"t\", \"title\": \"T\", \"caption\": \"dim 8, batch 4\","    \
+#define STUDY(columns, rows, more)                                                         \
+	"{\"schema\": \"kolm.study/2\", \"name\": \"s\", \"requirements\": [\"B3\"],"      \
+	" \"tables\": [{\"id\": \"t\", \"title\": \"T\", \"caption\": \"dim 8, batch 4\"," \
 	" \"columns\": [" columns "], \"rows\": [" rows "]}]" more "}"
 
 struct made {
@@ -69,8 +69,8 @@ static void rows_are_grouped_by_where_they_come_from(void **state)
 	struct made m;
 	(void)state;
 
-	make(&m, STUDY(COLUMN("device", "text") "," COLUMN("n", "integer") ","
-		       COLUMN("oversubscribed", "flag"),
+	make(&m, STUDY(COLUMN("device", "text") "," COLUMN("n", "integer") "," COLUMN(
+			       "oversubscribed", "flag"),
 		       "{\"device\": \"real\", \"n\": 0},"
 		       "{\"device\": \"real\", \"n\": 1, \"oversubscribed\": true},"
 		       "{\"device\": \"simulated\", \"n\": 2},"
@@ -95,18 +95,23 @@ static void a_group_that_is_all_there_is_needs_no_name(void **state)
 	struct made m;
 	(void)state;
 
-	make(&m, STUDY(COLUMN("n", "integer"),
-		       "{\"device\": \"real\", \"n\": 0}, {\"device\": \"real\", \"n\": 1}", ""));
+	make(&m,
+	     STUDY(COLUMN("n", "integer"),
+		   "{\"device\": \"real\", \"n\": 0}, {\"device\": \"real\", \"n\": 1}", ""));
 	assert_null(nth(&m.d, BLOCK_TABLE, 0)->table->rows[0].group);
 	made_release(&m);
 }
 
-#define SAME                                                                                  \
-	"\"b\": 7, \"c\": 0, \"d\": 1, \"e\": 1, \"f\": 1, \"g\": 1, \"h\": 1"
-#define NINE                                                                                  \
-	COLUMN("a", "integer") "," COLUMN("b", "bytes") "," COLUMN("c", "integer") ","        \
-	COLUMN("d", "integer") "," COLUMN("e", "integer") "," COLUMN("f", "integer") ","      \
-	COLUMN("g", "integer") "," COLUMN("h", "integer") "," COLUMN("i", "integer")
+#define SAME "\"b\": 7, \"c\": 0, \"d\": 1, \"e\": 1, \"f\": 1, \"g\": 1, \"h\": 1"
+#define NINE                                                                                                 \
+	COLUMN("a", "integer")                                                                               \
+	"," COLUMN("b", "bytes") "," COLUMN("c", "integer") "," COLUMN("d", "integer") "," COLUMN(           \
+		"e",                                                                                         \
+		"integer") "," COLUMN("f",                                                                   \
+				      "integer") "," COLUMN("g",                                             \
+							    "integer") "," COLUMN("h",                       \
+										  "integer") "," COLUMN("i", \
+													"integer")
 
 static void wide_tables_tell_constants_in_a_sentence(void **state)
 {
@@ -138,8 +143,8 @@ static void ranks_that_are_alike_share_a_row(void **state)
 	struct made m;
 	(void)state;
 
-	make(&m, STUDY(COLUMN("case", "text") "," COLUMN("rank", "integer") ","
-		       COLUMN("busy", "percent"),
+	make(&m, STUDY(COLUMN("case", "text") "," COLUMN("rank", "integer") "," COLUMN(
+			       "busy", "percent"),
 		       "{\"case\": \"x\", \"rank\": 0, \"busy\": 0.5},"
 		       "{\"case\": \"x\", \"rank\": 1, \"busy\": 0.3},"
 		       "{\"case\": \"x\", \"rank\": 2, \"busy\": 0.3001},"
@@ -210,12 +215,12 @@ static void what_many_tables_say_is_said_once(void **state)
 	study_release(&study);
 }
 
-#define ANSWER(real, simulated)                                                               \
-	", \"charts\": [{\"id\": \"c\", \"table\": \"t\", \"x\": \"n\", \"y\": [\"ms\"]},"     \
-	" {\"id\": \"d\", \"table\": \"t\", \"x\": \"n\", \"y\": [\"ms\"]}],"                  \
-	" \"answers\": [{\"id\": \"1.1\", \"question\": \"Q?\", \"verdict\": \"Yes.\","        \
-	" \"table\": \"t\", \"figures\": [\"c\", \"d\"], \"parts\": ["                         \
-	"{\"device\": \"real\", \"verdict\": \"Yes.\", \"sentences\": [" real "]},"            \
+#define ANSWER(real, simulated)                                                            \
+	", \"charts\": [{\"id\": \"c\", \"table\": \"t\", \"x\": \"n\", \"y\": [\"ms\"]}," \
+	" {\"id\": \"d\", \"table\": \"t\", \"x\": \"n\", \"y\": [\"ms\"]}],"              \
+	" \"answers\": [{\"id\": \"1.1\", \"question\": \"Q?\", \"verdict\": \"Yes.\","    \
+	" \"table\": \"t\", \"figures\": [\"c\", \"d\"], \"parts\": ["                     \
+	"{\"device\": \"real\", \"verdict\": \"Yes.\", \"sentences\": [" real "]},"        \
 	"{\"device\": \"simulated\", \"verdict\": \"No.\", \"sentences\": [" simulated "]}]}]"
 
 static void an_answer_says_nothing_twice(void **state)
@@ -223,19 +228,19 @@ static void an_answer_says_nothing_twice(void **state)
 	struct made m;
 	(void)state;
 
-	make(&m, STUDY(COLUMN("n", "integer") "," COLUMN("ms", "number"),
-		       "{\"n\": 1, \"ms\": 2}",
-		       ANSWER("\"A is 1.\", \"It is the law.\"",
-			      "\"A is 2.\", \"It is the law.\"")));
+	make(&m,
+	     STUDY(COLUMN("n", "integer") "," COLUMN("ms", "number"), "{\"n\": 1, \"ms\": 2}",
+		   ANSWER("\"A is 1.\", \"It is the law.\"",
+			  "\"A is 2.\", \"It is the law.\"")));
 	assert_string_equal(nth(&m.d, BLOCK_LED, 0)->answer, "A is 1. It is the law.");
 	assert_string_equal(nth(&m.d, BLOCK_LED, 1)->answer,
 			    "No. A is 2. See table 1 and figures 1, 2.");
 	made_release(&m);
 }
 
-#define LONG_SENTENCE                                                                         \
-	"\"A sentence of about two lines of a page, which has no other purpose than to be "    \
-	"long enough that some of them together would be a solid block of print, and hard "    \
+#define LONG_SENTENCE                                                                       \
+	"\"A sentence of about two lines of a page, which has no other purpose than to be " \
+	"long enough that some of them together would be a solid block of print, and hard " \
 	"to read.\""
 
 /* No paragraph of an answer has more than eight lines. */
@@ -246,11 +251,11 @@ static void a_long_answer_has_paragraphs(void **state)
 	const struct block *b;
 	(void)state;
 
-	make(&m, STUDY(COLUMN("n", "integer") "," COLUMN("ms", "number"),
-		       "{\"n\": 1, \"ms\": 2}",
-		       ANSWER(LONG_SENTENCE "," LONG_SENTENCE "," LONG_SENTENCE "," LONG_SENTENCE
-					    "," LONG_SENTENCE "," LONG_SENTENCE,
-			      "\"A is 2.\"")));
+	make(&m,
+	     STUDY(COLUMN("n", "integer") "," COLUMN("ms", "number"), "{\"n\": 1, \"ms\": 2}",
+		   ANSWER(LONG_SENTENCE "," LONG_SENTENCE "," LONG_SENTENCE "," LONG_SENTENCE
+					"," LONG_SENTENCE "," LONG_SENTENCE,
+			  "\"A is 2.\"")));
 	assert_string_equal(nth(&m.d, BLOCK_LED, 0)->text, "On this machine:");
 	assert_string_equal(nth(&m.d, BLOCK_LED, 1)->text, "");
 	for (int i = 0; (b = nth(&m.d, BLOCK_LED, i)); i++) {
@@ -347,8 +352,8 @@ static void drawings_can_be_read(void **state)
 		struct document d;
 
 		document_init(&d);
-		assert_int_equal(figure_schedule(&d, SCHEDULE_ZB_H1, stages, 40, &costs, "", &err),
-				 OK);
+		assert_int_equal(
+			figure_schedule(&d, SCHEDULE_ZB_H1, stages, 40, &costs, "", &err), OK);
 		watch_pages(&w, &d);
 		assert_true(w.smallest >= 7 && w.outside == 0);
 		document_release(&d);
