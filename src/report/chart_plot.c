@@ -309,7 +309,7 @@ static void draw_label(struct plot *p)
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas)
 {
 	struct range y = range_of(chart, false);
-	double area = fmin(fmax(width * 0.36, 136), 225), legend;
+	double area = fmin(fmax(width * 0.36, 128), 225), legend;
 
 	*p = (struct plot){.chart = chart, .canvas = canvas, .width = width};
 	choose_scale(p, fmax(fabs(y.low), fabs(y.high)));

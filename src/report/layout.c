@@ -12,7 +12,7 @@ static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, fa
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
 enum {
 	CODE_KEPT = 8,	  /* lines of a command that are not divided */
-	ANSWER_KEPT = 5,  /* lines of a question and what follows */
+	ANSWER_MAX = 12,  /* lines of a question and its verdict that are not divided */
 	ENTRIES_MAX = 50, /* of the contents on a page, one below the other */
 };
 static const struct setting bold = {{.size = 8.8, .bold = true}, 11.7, INK_TEXT, 0, false};
@@ -107,7 +107,7 @@ static bool can_wait(struct layout *l, const struct table *t)
 {
 	double height = *t->title ? layout_table_height(l, t) : 0;
 
-	return height > 0 && height < (CONTENT_BOTTOM - CONTENT_TOP) * 0.4;
+	return height > 0 && height < (CONTENT_BOTTOM - CONTENT_TOP) * 0.6;
 }
 
 /* A figure without room waits for the next page; what follows it goes on here. */
@@ -140,6 +140,16 @@ static bool is_item(const struct layout *l, size_t i)
 	return i < l->document->count && l->document->blocks[i].kind == BLOCK_ITEM;
 }
 
+/* A question and the verdict stay together, with some lines of what follows. */
+static double answer_height(struct layout *l, const struct block *b)
+{
+	double number = canvas_text_width(l->canvas, bold.font, b->number) + 6;
+	int lines = layout_count_lines(l, &bold, CONTENT_WIDTH - number, b->text) +
+		    layout_count_lines(l, &bold, CONTENT_WIDTH - 14, b->answer);
+
+	return 6 + (imin(lines, ANSWER_MAX) + 3) * body.leading;
+}
+
 /* What of block i has to stay together with a heading before it. */
 static double start_height(struct layout *l, size_t i)
 {
@@ -168,7 +178,7 @@ static double start_height(struct layout *l, size_t i)
 	case BLOCK_ITEM: /* a list is not divided */
 		return item_height(l, b) + (is_item(l, i + 1) ? start_height(l, i + 1) : 0);
 	case BLOCK_ANSWER:
-		return ANSWER_KEPT * body.leading;
+		return answer_height(l, b);
 	default:
 		return 3 * body.leading;
 	}
@@ -241,9 +251,13 @@ static void put_led(struct layout *l, const char *lead, const char *text, double
 	double width = *lead ? canvas_text_width(l->canvas, bold.font, lead) + 6 : 0;
 	const char *rest;
 	size_t n;
+	int lines = 1;
 
 	n = layout_line(l, &body.font, CONTENT_WIDTH - indent - width, text, &rest);
-	layout_need(l, 2 * body.leading);
+	if (*rest)
+		lines += layout_count_lines(l, &body, CONTENT_WIDTH - indent, rest);
+	/* No line is alone at the end of a page. */
+	layout_need(l, body.leading * (lines <= 4 ? lines : 3));
 	canvas_text(l->canvas, MARGIN + indent, l->y + bold.font.size,
 		    (struct label){.font = bold.font}, lead);
 	layout_put_line(l, &body, MARGIN + indent + width, l->y + body.font.size, text, n);
@@ -258,7 +272,7 @@ static void put_answer(struct layout *l, size_t i)
 	const struct block *b = &l->document->blocks[i];
 	double number = canvas_text_width(l->canvas, bold.font, b->number) + 6;
 
-	layout_need(l, ANSWER_KEPT * body.leading);
+	layout_need(l, answer_height(l, b));
 	l->y += 4;
 	put_target(l, i);
 	canvas_text(l->canvas, MARGIN, l->y + bold.font.size,

@@ -97,7 +97,7 @@ static double drawing_scale(const struct drawing *d)
 {
 	double room = CONTENT_BOTTOM - CONTENT_TOP - 60;
 
-	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.68);
+	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.66);
 }
 
 static double drawing_height(struct layout *l, const struct block *b)

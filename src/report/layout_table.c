@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_PAD 2.8
+#define ROW_PAD 2.4
 
 enum {
 	KEPT = 22,	  /* letters of a text that stays on a line */
@@ -144,7 +144,7 @@ static void choose_type(struct grid_of_cells *g, const struct type *type)
 
 	g->gap = type->gap;
 	g->broken = type->broken;
-	g->cell = (struct setting){{.size = size}, size * 1.26, INK_TEXT, 0, false};
+	g->cell = (struct setting){{.size = size}, size * 1.2, INK_TEXT, 0, false};
 	g->head =
 		(struct setting){{.size = size, .bold = true}, size * 1.2, INK_TEXT, 0, false};
 }
@@ -247,9 +247,8 @@ static void draw_group(const struct grid_of_cells *g, int row, bool again)
 	if (height == 0)
 		return;
 	name.ink = INK_MUTED;
-	layout_put(g->l, &name, g->left + g->gap / 2,
-		   g->l->y + ROW_PAD / 2 + name.font.size + 0.6, CONTENT_WIDTH, ANCHOR_START,
-		   g->t->rows[row].group);
+	layout_put(g->l, &name, g->left + g->gap / 2, g->l->y + ROW_PAD / 2 + name.font.size,
+		   CONTENT_WIDTH, ANCHOR_START, g->t->rows[row].group);
 	g->l->y += height;
 	canvas_line(g->l->canvas, g->left, g->l->y, g->left + table_width(g), g->l->y,
 		    (struct paint){.stroke = INK_RULE, .width = 0.6});

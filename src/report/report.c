@@ -289,10 +289,14 @@ static void add_title(struct document *d, const struct sources *s,
 	if (localtime_r(&now, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	d->title = document_string(d, *o->title ? o->title : "Hybrid parallel training");
-	d->subtitle =
-		document_stringf(d, "%d stud%s and %d run%s; written by kolm %s",
-				 s->study_count, s->study_count == 1 ? "y" : "ies",
-				 s->run_count, s->run_count == 1 ? "" : "s", KOLM_VERSION);
+	d->subtitle = s->study_count ? document_stringf(d, "%d stud%s", s->study_count,
+							s->study_count == 1 ? "y" : "ies")
+				     : "";
+	if (s->run_count)
+		d->subtitle = document_stringf(d, "%s%s%d run%s", d->subtitle,
+					       s->study_count ? " and " : "", s->run_count,
+					       s->run_count == 1 ? "" : "s");
+	d->subtitle = document_stringf(d, "%s; written by kolm %s", d->subtitle, KOLM_VERSION);
 	d->date = document_string(d, date);
 }
 

@@ -174,7 +174,7 @@ struct table *study_table(struct fields *f, const json_t *spec, struct document 
 	table_drop_empty(t);
 	rank = table_find(t, "rank", COLUMN_INTEGER);
 	if (rank >= 0)
-		table_join(t, rank, &d->arena);
+		table_join(t, rank);
 	add_note(t, field_string(f, spec, "note", ""), d);
 	return t;
 }

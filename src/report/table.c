@@ -151,27 +151,19 @@ static bool goes_on(const struct table *t, int column, int first, int i)
 	return true;
 }
 
-void table_join(struct table *t, int column, struct arena *a)
+void table_join(struct table *t, int column)
 {
 	int kept = 0, next;
 
 	for (int i = 0; i < t->row_count; i = next) {
 		struct value *v = &t->rows[i].values[column];
-		char *text = arena_get(a, 32, 1);
 
 		for (next = i + 1; next < t->row_count && goes_on(t, column, i, next);)
 			next++;
-		if (!text)
-			return;
-		if (next == i + 1)
-			snprintf(text, 32, "%.0f", v->number);
-		else
-			snprintf(text, 32, "%.0f-%.0f", v->number, v->number + next - 1 - i);
-		v->text = text;
+		v->last = next > i + 1 ? v->number + next - 1 - i : 0;
 		t->rows[kept++] = t->rows[i];
 	}
 	t->row_count = kept;
-	t->columns[column].kind = COLUMN_TEXT;
 }
 
 int table_find(const struct table *t, const char *label, enum column_kind kind)
@@ -319,6 +311,8 @@ void value_format(const struct column *c, const struct value *v, struct text *ou
 	if (rounds_to_nothing(c, v->number, digits))
 		digits = column_digits(c, v->number);
 	add_amount(c, v->number, digits, out);
+	if (v->last > 0)
+		text_addf(out, "-%.0f", v->last);
 	if (v->spread > 0) {
 		text_add(out, " ± ");
 		add_amount(c, v->spread, digits, out);

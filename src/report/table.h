@@ -32,6 +32,7 @@ struct value {
 	bool present;
 	const char *text;      /* of a text column */
 	double number, spread; /* flag: 0 or 1; spread 0: unknown */
+	double last;	       /* of several integers; 0: there is one only */
 	const char *link;      /* the anchor of a heading that this leads to, or NULL */
 };
 
@@ -59,7 +60,7 @@ void table_drop_constant(struct table *t, struct text *out);
 
 /* Rows that follow each other, count on in that column and are written alike in all others
    become one: "1-3". */
-void table_join(struct table *t, int column, struct arena *a);
+void table_join(struct table *t, int column);
 /* The column of that label and kind; -1: there is none. */
 int table_find(const struct table *t, const char *label, enum column_kind kind);
 

@@ -10,8 +10,8 @@ enum {
 	RIGHT = 28,
 	TOP = 54, /* with a legend of one line, whose base line is here: */
 	LEGEND = 38,
-	ROW = 25,
-	BAR = 20,
+	ROW = 22,
+	BAR = 18,
 	LEGEND_ROW = 20,
 	DIGIT = 7, /* width of a digit, with a little air */
 };
@@ -25,8 +25,8 @@ struct look {
 static const struct look looks[] = {
 	[ACTION_F] = {"forward", HUE_SKY},
 	[ACTION_B] = {"backward", HUE_GREEN},
-	[ACTION_I] = {"gradient of the input", HUE_GREEN},
-	[ACTION_W] = {"gradient of the weights", HUE_ORANGE},
+	[ACTION_I] = {"input gradient", HUE_GREEN},
+	[ACTION_W] = {"weight gradient", HUE_ORANGE},
 	[ACTION_SEND_F] = {"sending activations", HUE_VIOLET},
 	[ACTION_RECV_F] = {"receiving activations", HUE_VIOLET},
 	[ACTION_SEND_B] = {"sending gradients", HUE_PINK},
