@@ -8,7 +8,7 @@
 extern const char report_page_css[], report_page_js[];
 
 /* A chart takes half of the page, or all of it where it could not be read otherwise. */
-enum { CHART_WIDTH = 520, WIDE_WIDTH = 960 };
+enum { CHART_WIDTH = 520, WIDE_WIDTH = 960, SHORT = 22 };
 
 /* <name class="...">escaped text</name> */
 static void element(struct text *out, const char *open, const char *text, const char *close)
@@ -90,7 +90,10 @@ static void add_cell(const struct column *c, const struct value *v, struct text 
 
 	text_init(&t);
 	value_format(c, v, &t);
-	text_add(out, column_is_numeric(c) ? "<td class=\"n\"" : "<td");
+	/* Short texts stay on a line. */
+	text_add(out, column_is_numeric(c)		    ? "<td class=\"n\""
+		      : t.len && t.len <= SHORT && !v->link ? "<td class=\"k\""
+							    : "<td");
 	if (column_is_numeric(c) && v->present)
 		text_addf(out, " data-v=\"%.9g\"", v->number);
 	text_add(out, ">");

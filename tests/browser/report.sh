@@ -24,6 +24,10 @@ out.push("tip " + (document.getElementById("tip").textContent === bar.dataset.ti
 const wide = [...document.querySelectorAll("main > *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
 out.push("wide " + wide.length);
 out.push("contents " + (document.querySelector("#contents details").open ? "open" : "folded"));
+// Rows are sorted within their group.
+const groups = [...document.querySelectorAll("tr.group")];
+groups.forEach((row) => row.closest("table").tHead.rows[0].cells[1].click());
+out.push("groups " + (groups.length > 1 && groups.every((row) => row === row.parentNode.rows[0])));
 // What does not fit scrolls, and says so.
 const cut = [...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth + 4);
 const told = cut.filter((e) => e.previousElementSibling.offsetHeight || e.parentNode.querySelector(".hint").offsetHeight);
@@ -38,7 +42,7 @@ awk '/<\/body>/ {print "<script>"; while ((getline line < "act.js") > 0) print l
 browse --window-size=1280,900 --dump-dom "file://$dir/acted.html" >dom.html || fail "chromium: $(cat console.txt)"
 title=$(grep -o "<title>[^<]*</title>" dom.html)
 for want in "up 5,6,7,10" "down 10,7,6,5" "theme dark" "zoom true" "tip true" "wide 0" "contents open" \
-	"cut false" "labels true"; do
+	"groups true" "cut false" "labels true"; do
 	case $title in
 	*"$want"*) ;;
 	*) fail "not '$want' but $title" ;;

@@ -345,7 +345,7 @@ static void charts_show_what_tables_say(void **state)
 	assert_int_equal(row_shown_cells(t, &t->rows[3]), 1);
 	c = find_block(&d, BLOCK_CHART, 0)->chart;
 	assert_int_equal(c->series_count, 2);
-	assert_string_equal(c->series[0].name, "real");
+	assert_string_equal(c->series[0].name, "this machine");
 	/* Sorted by x; the failed row is not a point. */
 	assert_int_equal(c->series[0].count, 2);
 	assert_true(c->series[0].points[0].x == 1 && c->series[0].points[0].y == 10);
