@@ -107,20 +107,27 @@ static bool are_near(const struct plot *p, double a, double b)
 	return fabs(a - b) * p->scale < HIDDEN * (p->y.high - p->y.low);
 }
 
-/* Is every point of a under one of b? */
+static bool covers(const struct plot *p, const struct chart_point *a,
+		   const struct chart_point *b)
+{
+	return a->x == b->x && are_near(p, a->y, b->y);
+}
+
+/* Is every point of a under one of b? Mostly that is the one with the same number. */
 static bool is_under(const struct plot *p, const struct chart_series *a,
 		     const struct chart_series *b)
 {
-	int hidden = 0;
+	for (int i = 0; i < a->count; i++) {
+		int k = 0;
 
-	for (int i = 0; i < a->count; i++)
-		for (int k = 0; k < b->count; k++)
-			if (a->points[i].x == b->points[k].x &&
-			    are_near(p, a->points[i].y, b->points[k].y)) {
-				hidden++;
-				break;
-			}
-	return a->count > 0 && hidden == a->count;
+		if (i < b->count && covers(p, &a->points[i], &b->points[i]))
+			continue;
+		while (k < b->count && !covers(p, &a->points[i], &b->points[k]))
+			k++;
+		if (k == b->count)
+			return false;
+	}
+	return a->count > 0;
 }
 
 /* A line that another one hides says so. */

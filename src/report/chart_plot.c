@@ -2,122 +2,10 @@
 #include "report/plot.h"
 #include "base/util.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum { LINE = 14, UPWARD_MAX = 110 };
-#define FLAT 0.5
-
-bool plot_shows(const struct chart *c, double x, double y)
-{
-	if (!(fabs(x) < 1e30 && fabs(y) < 1e30))
-		return false;
-	if (c->log_y && y <= 1e-30)
-		return false;
-	return c->category_count > 0 || !c->log_x || x > 1e-30;
-}
-
-static bool has_bars(const struct chart *c)
-{
-	return c->kind == CHART_BAR || c->kind == CHART_STACKED;
-}
-
-struct range {
-	double low, high;
-};
-
-static void include(struct range *r, double value)
-{
-	if (fabs(value) < 1e-30)
-		value = 0; /* too small for any arithmetic with ticks */
-	r->low = fmin(r->low, value);
-	r->high = fmax(r->high, value);
-}
-
-/* The sums of stacked bars, up and down. */
-static void include_stacks(const struct chart *c, struct range *r)
-{
-	for (int at = 0; at < c->category_count; at++) {
-		double up = 0, down = 0;
-
-		for (int i = 0; i < c->series_count; i++)
-			for (int k = 0; k < c->series[i].count; k++) {
-				double y = c->series[i].points[k].y;
-
-				if ((int)c->series[i].points[k].x != at || !plot_shows(c, 0, y))
-					continue;
-				*(y > 0 ? &up : &down) += y;
-			}
-		include(r, up);
-		include(r, down);
-	}
-}
-
-/* Does its error bar go below 0, where the axis of what can't be negative begins? */
-static bool is_cut(const struct chart *c, const struct chart_point *q)
-{
-	bool shown = c->kind == CHART_LINE || c->kind == CHART_BAR;
-
-	return shown && !c->log_y && q->spread < 1e30 && q->y >= 0 && q->spread > q->y;
-}
-
-static struct range points_range(const struct chart *c, bool of_x)
-{
-	struct range r = {DBL_MAX, -DBL_MAX};
-
-	for (int i = 0; i < c->series_count; i++)
-		for (int k = 0; k < c->series[i].count; k++) {
-			const struct chart_point *q = &c->series[i].points[k];
-			double spread = q->spread < 1e30 ? q->spread : 0;
-
-			if (!plot_shows(c, q->x, q->y))
-				continue;
-			include(&r, of_x ? q->x : q->y);
-			if (!of_x && spread > 0) {
-				include(&r, q->y + spread);
-				if (!c->log_y)
-					include(&r, is_cut(c, q) ? 0 : q->y - spread);
-			}
-		}
-	if (!of_x && c->kind == CHART_STACKED)
-		include_stacks(c, &r);
-	return r;
-}
-
-static struct range range_of(const struct chart *c, bool of_x)
-{
-	struct range r = points_range(c, of_x);
-
-	if (c->beside) {
-		struct range other = points_range(c->beside, of_x);
-
-		if (other.low <= other.high) {
-			include(&r, other.low);
-			include(&r, other.high);
-		}
-	}
-	if (!of_x && c->ideal == IDEAL_X && !c->category_count) {
-		struct range x = range_of(c, true);
-
-		if (!c->log_y || x.low > 0)
-			include(&r, x.low);
-		include(&r, x.high);
-	}
-	/* What is compared by its length begins at 0; a curve that would be flat does not. */
-	if (!of_x && !c->log_y && (c->kind != CHART_CURVE || r.low < FLAT * r.high))
-		include(&r, 0);
-	/* Room for the numbers above bars, and around what is on a logarithmic axis. */
-	if (!of_x && has_bars(c) && !c->log_y)
-		r.high += 0.06 * fmax(r.high, 0);
-	if (!of_x && c->log_y && r.high > r.low) {
-		r.low /= pow(r.high / r.low, 0.04);
-		r.high *= pow(r.high / r.low, 0.04);
-	}
-	if (r.low > r.high)
-		r = (struct range){0, 1};
-	return r;
-}
 
 /* Loss scales are powers of two, and read best as such. */
 static bool are_binary(const struct chart *c)
@@ -206,7 +94,7 @@ static bool ticks_at_points(struct plot *p)
 static void choose_x(struct plot *p)
 {
 	const struct chart *c = p->chart;
-	struct range r = range_of(c, true);
+	struct range r = plot_range(c, true);
 	int most = imax((int)((p->right - p->left) / 45), 2);
 
 	if (c->category_count)
@@ -308,7 +196,7 @@ static void draw_label(struct plot *p)
 
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas)
 {
-	struct range y = range_of(chart, false);
+	struct range y = plot_range(chart, false);
 	double area = fmin(fmax(width * 0.36, 128), 225), legend;
 
 	*p = (struct plot){.chart = chart, .canvas = canvas, .width = width};
@@ -318,7 +206,7 @@ void plot_init(struct plot *p, const struct chart *chart, double width, struct c
 		       : ticks_linear(y.low * p->scale, y.high * p->scale, 7);
 	for (int i = 0; i < chart->series_count; i++)
 		for (int k = 0; k < chart->series[i].count; k++)
-			p->cut |= is_cut(chart, &chart->series[i].points[k]);
+			p->cut |= plot_is_cut(chart, &chart->series[i].points[k]);
 	legend = plot_legend(p, NULL);
 	p->left = tick_width(p) + 10;
 	p->right = width - 12;
@@ -438,7 +326,7 @@ void plot_axes(struct plot *p)
 	draw_x(p);
 	canvas_line(p->canvas, p->left, p->bottom, p->right, p->bottom,
 		    (struct paint){.stroke = INK_FRAME});
-	if (has_bars(p->chart) && p->y.low < 0)
+	if (plot_has_bars(p->chart) && p->y.low < 0)
 		canvas_line(p->canvas, p->left, plot_y(p, 0), p->right, plot_y(p, 0),
 			    (struct paint){.stroke = INK_MUTED});
 }

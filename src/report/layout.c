@@ -11,19 +11,15 @@ static const struct setting body = {{.size = 8.8}, 11.7, INK_TEXT, 0, false};
 static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, false};
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
 enum {
-	CODE_KEPT = 8,	  /* lines of a command that are not divided */
-	ANSWER_MAX = 12,  /* lines of a question and its verdict that are not divided */
-	ENTRIES_MAX = 50, /* of the contents on a page, one below the other */
+	CODE_KEPT = 8,	 /* lines of a command that are not divided */
+	ANSWER_MAX = 12, /* lines of a question and its verdict that are not divided */
 };
 static const struct setting bold = {{.size = 8.8, .bold = true}, 11.7, INK_TEXT, 0, false};
-static const struct setting contents = {{.size = 8.2}, 12, INK_TEXT, 0, false};
 static const struct setting headings[] = {
 	{{.size = 15, .bold = true}, 19, INK_TEXT, 0, false},
 	{{.size = 12, .bold = true}, 15.5, INK_TEXT, 0, false},
 	{{.size = 10, .bold = true}, 13.5, INK_TEXT, 0, false},
 };
-#define ENTRY_GAP   16.0
-#define ENTRY_WIDTH ((CONTENT_WIDTH - ENTRY_GAP) / 2)
 static const double above_heading[] = {14, 11, 8}, below_heading[] = {6, 4, 3};
 
 static void draw_header(struct layout *l)
@@ -298,71 +294,6 @@ static void put_item(struct layout *l, const struct block *b)
 	free(whole);
 }
 
-/* ---- the list of headings ---- */
-
-/* Block i in a column that begins at left. */
-static void put_entry(struct layout *l, size_t i, double left, double y)
-{
-	const struct block *b = &l->document->blocks[i];
-	struct setting s = contents;
-	double indent = b->level == 1 ? 0 : 10, x = left + indent + (b->level == 1 ? 16 : 20);
-	double right = left + ENTRY_WIDTH, dots;
-	const char *rest;
-	char page[16], *cut;
-
-	s.font.bold = b->level == 1;
-	cut = strndup(b->text, layout_line(l, &s.font, right - 18 - x, b->text, &rest));
-	snprintf(page, sizeof(page), "%d", l->heading_pages[i]);
-	if (l->sheet)
-		l->sheet->begin_link(l->sheet, b->anchor);
-	canvas_text(l->canvas, left + indent, y,
-		    (struct label){.font = s.font, .ink = INK_STRONG + HUE_SKY}, b->number);
-	canvas_text(l->canvas, x, y, (struct label){.font = s.font}, cut ? cut : "");
-	canvas_text(l->canvas, right, y, (struct label){.font = s.font, .anchor = ANCHOR_END},
-		    page);
-	if (l->sheet)
-		l->sheet->end_link(l->sheet);
-	dots = x + canvas_text_width(l->canvas, s.font, cut ? cut : "") + 6;
-	if (dots < right - 22)
-		canvas_line(l->canvas, dots, y - 1, right - 18, y - 1,
-			    (struct paint){.stroke = INK_RULE, .width = 0.75});
-	free(cut);
-}
-
-static bool is_entry(const struct block *b)
-{
-	return b->kind == BLOCK_HEADING && b->level <= 2;
-}
-
-/* Two columns, on several pages if there are very many. */
-static void put_contents(struct layout *l)
-{
-	const struct document *d = l->document;
-	int left = 0, at = 0, rows = 0;
-
-	for (size_t i = 0; i < d->count; i++)
-		left += is_entry(&d->blocks[i]);
-	layout_need(l, imin((left + 1) / 2 + 2, ENTRIES_MAX) * contents.leading);
-	l->y += 8;
-	layout_flow(l, &headings[2], MARGIN, CONTENT_WIDTH, "Contents");
-	l->y += 4;
-	for (size_t i = 0; i < d->count; i++) {
-		if (!is_entry(&d->blocks[i]))
-			continue;
-		if (at == 2 * rows) {
-			l->y += rows * contents.leading;
-			rows = imin((left + 1) / 2, ENTRIES_MAX - 2);
-			layout_need(l, rows * contents.leading);
-			at = 0;
-		}
-		put_entry(l, i, MARGIN + (at >= rows ? ENTRY_WIDTH + ENTRY_GAP : 0),
-			  l->y + at % rows * contents.leading + contents.font.size);
-		at++;
-		left--;
-	}
-	l->y += rows * contents.leading + 8;
-}
-
 static void put_title(struct layout *l)
 {
 	static const struct setting title = {
@@ -423,7 +354,7 @@ static size_t put_block(struct layout *l, size_t i)
 		put_answer(l, i);
 		break;
 	case BLOCK_CONTENTS:
-		put_contents(l);
+		layout_contents(l);
 		break;
 	case BLOCK_NEW_PAGE:
 		/* Nearly empty pages help nobody. */

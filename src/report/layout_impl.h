@@ -66,6 +66,9 @@ void layout_put(struct layout *l, const struct setting *s, double x, double y, d
 void layout_put_line(struct layout *l, const struct setting *s, double x, double y,
 		     const char *text, size_t n);
 
+/* The headings and their pages. */
+void layout_contents(struct layout *l);
+
 /* The figure that is block i: a drawing, a chart, a chart and the next side by side, or a
    table. */
 void layout_figure(struct layout *l, size_t i);

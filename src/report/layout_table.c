@@ -1,174 +1,16 @@
-/* layout_table.c - tables on paper: widths of columns, wrapped cells, breaks; see layout.h */
-#include "report/layout_impl.h"
+/* layout_table.c - tables on paper: rows, groups, breaks; see layout.h */
+#include "report/layout_cells.h"
 #include "base/util.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ROW_PAD 2.4
 
-enum {
-	KEPT = 22,	  /* letters of a text that stays on a line */
-	COLUMNS_MANY = 5, /* beside a column of texts with so many letters */
-	LONG = 40,
-};
-
-/* From the most comfortable on. */
-static const struct type {
-	double size, gap; /* gap: between the texts of neighbouring columns */
-	bool broken;	  /* short texts may go on below, too */
-} types[] = {
-	{7.5, 10, false}, {7.3, 7.5, false}, {7, 5.6, false}, {7, 4.2, false}, {7, 4.2, true}};
 static const struct setting title_setting = {
 	{.size = 8.4, .bold = true}, 12, INK_TEXT, 0, false};
 static const struct setting caption_setting = {{.size = 7.8}, 11, INK_MUTED, 0, false};
 static const struct setting note_setting = {{.size = 7.4}, 10, INK_MUTED, 0, false};
-
-struct grid_of_cells {
-	struct layout *l;
-	const struct table *t;
-	double *widths; /* (columns) of the text */
-	struct setting cell, head;
-	double left, gap;
-	bool broken;
-	int below; /* a column of long texts, set below its rows; -1: none */
-};
-
-static void cell_text(const struct grid_of_cells *g, int row, int column, struct text *out)
-{
-	if (row < 0)
-		column_format(&g->t->columns[column], out);
-	else if (g->t->columns[column].kind == COLUMN_PAGE)
-		text_addf(out, "%d", layout_page_of(g->l, g->t->rows[row].values[column].link));
-	else
-		value_format(&g->t->columns[column], &g->t->rows[row].values[column], out);
-}
-
-/* Cells of a failed row beyond those that are shown do not count. */
-static bool is_shown(const struct grid_of_cells *g, int row, int column)
-{
-	const struct row *r;
-
-	if (column == g->below)
-		return false;
-	if (row < 0)
-		return true;
-	r = &g->t->rows[row];
-	return !r->failed || column < row_shown_cells(g->t, r);
-}
-
-/* Among many columns a long text would make rows high: sentences in the last column. */
-static int column_below(const struct table *t)
-{
-	int last = t->column_count - 1;
-	size_t letters = 0;
-
-	if (last < COLUMNS_MANY || t->columns[last].kind != COLUMN_TEXT)
-		return -1;
-	for (int i = 0; i < t->row_count; i++) {
-		const struct value *v = &t->rows[i].values[last];
-
-		letters += v->present && v->text ? strlen(v->text) : 0;
-	}
-	return letters > (size_t)t->row_count * LONG ? last : -1;
-}
-
-/* What a column wants to have, headings in two lines or as narrow as they can be, and what
-   it needs so that no word is broken. */
-static void measure(const struct grid_of_cells *g, int column, bool heads, double *wanted,
-		    double *needed)
-{
-	*wanted = *needed = column == g->below ? 0 : 8;
-	for (int row = -1; row < g->t->row_count; row++) {
-		const struct font *font = row < 0 ? &g->head.font : &g->cell.font;
-		struct text t;
-		double width, word;
-
-		if (!is_shown(g, row, column))
-			continue;
-		text_init(&t);
-		cell_text(g, row, column, &t);
-		width = canvas_text_width(g->l->canvas, *font, t.data);
-		word = layout_longest_word(g->l, font, t.data);
-		/* Numbers stay on a line, and so do short texts; headings may go on below. */
-		if (row >= 0 && (column_is_numeric(&g->t->columns[column]) ||
-				 (!g->broken && t.len <= KEPT)))
-			word = width;
-		*wanted = fmax(*wanted, row >= 0 ? width
-					: heads	 ? fmax(word, width / 2 + 6)
-						 : word);
-		*needed = fmax(*needed, word);
-		text_release(&t);
-	}
-}
-
-/* What all columns want and need; wants are kept in wants, needs in the widths. */
-static void measure_all(struct grid_of_cells *g, bool heads, double *wants, double *wanted,
-			double *needed)
-{
-	*wanted = *needed = 0;
-	for (int i = 0; i < g->t->column_count; i++) {
-		measure(g, i, heads, &wants[i], &g->widths[i]);
-		*wanted += wants[i];
-		*needed += g->widths[i];
-	}
-}
-
-/* Give every column what it wants if there is room, otherwise what it needs and a share of
-   the rest: text first, as it makes many rows high and a heading only one. False: not even
-   that fits. */
-static bool share_out(struct grid_of_cells *g)
-{
-	double room = CONTENT_WIDTH - g->gap * g->t->column_count, wanted, needed, part;
-	double *wants = calloc((size_t)g->t->column_count, sizeof(double));
-
-	if (!wants)
-		return true;
-	measure_all(g, true, wants, &wanted, &needed);
-	if (wanted > room)
-		measure_all(g, false, wants, &wanted, &needed);
-	/* Of what a column wants beyond its need; where that is too much, words are broken. */
-	part = fmax(fmin((room - needed) / fmax(wanted - needed, 1e-9), 1), 0);
-	for (int i = 0; i < g->t->column_count; i++) {
-		g->widths[i] += part * (wants[i] - g->widths[i]);
-		g->widths[i] *= fmin(room / needed, 1);
-	}
-	free(wants);
-	return needed <= room;
-}
-
-static void choose_type(struct grid_of_cells *g, const struct type *type)
-{
-	double size = type->size;
-
-	g->gap = type->gap;
-	g->broken = type->broken;
-	g->cell = (struct setting){{.size = size}, size * 1.2, INK_TEXT, 0, false};
-	g->head =
-		(struct setting){{.size = size, .bold = true}, size * 1.2, INK_TEXT, 0, false};
-}
-
-/* Widths of the columns in the largest type that has room for them, from that one on; false:
-   none has. */
-static bool prepare_from(struct grid_of_cells *g, struct layout *l, const struct table *t,
-			 size_t first)
-{
-	bool fits = false;
-
-	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN, .below = column_below(t)};
-	g->widths = calloc((size_t)t->column_count + 1, sizeof(double));
-	for (size_t i = first; g->widths && !fits && i < ARRAY_SIZE(types); i++) {
-		choose_type(g, &types[i]);
-		fits = share_out(g);
-	}
-	return fits;
-}
-
-static void prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
-{
-	prepare_from(g, l, t, 0);
-}
 
 static double table_width(const struct grid_of_cells *g)
 {
@@ -210,10 +52,10 @@ static double row_height(const struct grid_of_cells *g, int row)
 	for (int i = 0; i < g->t->column_count; i++) {
 		struct text t;
 
-		if (!is_shown(g, row, i))
+		if (!cells_shows(g, row, i))
 			continue;
 		text_init(&t);
-		cell_text(g, row, i, &t);
+		cells_text(g, row, i, &t);
 		lines = imax(lines, layout_count_lines(g->l, s, g->widths[i], t.data));
 		text_release(&t);
 	}
@@ -265,7 +107,7 @@ static void draw_cell(const struct grid_of_cells *g, int row, int column, double
 	if (column_is_numeric(&g->t->columns[column]))
 		anchor = ANCHOR_END;
 	text_init(&t);
-	cell_text(g, row, column, &t);
+	cells_text(g, row, column, &t);
 	if (link)
 		linked.ink = INK_LINK;
 	if (link && g->l->sheet)
@@ -287,7 +129,7 @@ static void draw_row(const struct grid_of_cells *g, int row)
 		canvas_rectangle(g->l->canvas, g->left, g->l->y, width, height, 0,
 				 (struct paint){.fill = INK_PANEL});
 	for (int i = 0; i < g->t->column_count; i++) {
-		if (is_shown(g, row, i))
+		if (cells_shows(g, row, i))
 			draw_cell(g, row, i, x);
 		x += g->widths[i] + g->gap;
 	}
@@ -431,8 +273,8 @@ static int columns_that_fit(struct layout *l, const struct table *t, int keys, i
 
 		if (!part_init(&part, t, keys, from, to))
 			return to;
-		fits = prepare_from(&g, l, &part, ARRAY_SIZE(types) - 1);
-		free(g.widths);
+		fits = cells_init(&g, l, &part, false);
+		cells_release(&g);
 		part_release(&part);
 	}
 	return to;
@@ -442,7 +284,7 @@ static void put_table(struct layout *l, const struct table *t)
 {
 	struct grid_of_cells g;
 
-	prepare(&g, l, t);
+	cells_init(&g, l, t, true);
 	if (!g.widths)
 		return;
 	layout_need(l, start_height(&g));
@@ -464,7 +306,7 @@ static void put_table(struct layout *l, const struct table *t)
 	if (*t->note)
 		layout_flow(l, &note_setting, MARGIN, CONTENT_WIDTH, t->note);
 	l->y += 8;
-	free(g.widths);
+	cells_release(&g);
 }
 
 /* The part of a table that begins with that column, which moves on; false: no more. */
@@ -492,7 +334,7 @@ static bool first_part(struct layout *l, const struct table *t, struct table *pa
 	*end = 0;
 	if (!next_part(l, t, end, part))
 		return false;
-	prepare(g, l, part);
+	cells_init(g, l, part, true);
 	return true;
 }
 
@@ -513,7 +355,7 @@ double layout_table_height(struct layout *l, const struct table *t)
 			height += layout_count_lines(l, &note_setting, CONTENT_WIDTH, t->note) *
 				  note_setting.leading;
 	}
-	free(g.widths);
+	cells_release(&g);
 	part_release(&part);
 	return height;
 }
@@ -529,7 +371,7 @@ double layout_table_start(struct layout *l, const struct table *t)
 		return 0;
 	if (g.widths)
 		height = start_height(&g);
-	free(g.widths);
+	cells_release(&g);
 	part_release(&part);
 	return height;
 }

@@ -142,7 +142,8 @@ static bool goes_on(const struct table *t, int column, int first, int i)
 {
 	const struct row *a = &t->rows[first], *b = &t->rows[i];
 
-	if (a->failed || b->failed || table_begins_group(t, i) ||
+	if (a->failed || b->failed || table_begins_group(t, i) || !a->values[column].present ||
+	    !b->values[column].present ||
 	    b->values[column].number != a->values[column].number + i - first)
 		return false;
 	for (int k = 0; k < t->column_count; k++)
