@@ -15,18 +15,34 @@ enum {
 /* From the most comfortable on. */
 static const struct type {
 	double size, gap; /* gap: between the texts of neighbouring columns */
+	bool brief;	  /* large numbers with fewer digits behind the point */
 	bool broken;	  /* short texts may go on below, too */
 } types[] = {
-	{7.5, 10, false}, {7.3, 7.5, false}, {7, 5.6, false}, {7, 4.2, false}, {7, 4.2, true}};
+	{7.5, 10, false, false}, {7.3, 7.5, false, false}, {7, 5.6, false, false},
+	{7, 4.2, false, false},	 {7, 4.2, true, false},	   {7, 4.2, true, true},
+};
+
+/* Five digits that say something. */
+static int brief_digits(const struct column *c, double number)
+{
+	double size = fabs(number);
+
+	return imin(c->digits, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
+}
 
 void cells_text(const struct grid_of_cells *g, int row, int column, struct text *out)
 {
-	if (row < 0)
-		column_format(&g->t->columns[column], out);
-	else if (g->t->columns[column].kind == COLUMN_PAGE)
-		text_addf(out, "%d", layout_page_of(g->l, g->t->rows[row].values[column].link));
+	struct column c = g->t->columns[column];
+	const struct value *v = row < 0 ? NULL : &g->t->rows[row].values[column];
+
+	if (v && g->brief && c.kind == COLUMN_NUMBER)
+		c.digits = brief_digits(&c, v->number);
+	if (!v)
+		column_format(&c, out);
+	else if (c.kind == COLUMN_PAGE)
+		text_addf(out, "%d", layout_page_of(g->l, v->link));
 	else
-		value_format(&g->t->columns[column], &g->t->rows[row].values[column], out);
+		value_format(&c, v, out);
 }
 
 bool cells_shows(const struct grid_of_cells *g, int row, int column)
@@ -126,6 +142,7 @@ static void choose_type(struct grid_of_cells *g, const struct type *type)
 	double size = type->size;
 
 	g->gap = type->gap;
+	g->brief = type->brief;
 	g->broken = type->broken;
 	g->cell = (struct setting){{.size = size}, size * 1.2, INK_TEXT, 0, false};
 	g->head =

@@ -10,7 +10,7 @@ struct grid_of_cells {
 	double *widths; /* (columns) of the text */
 	struct setting cell, head;
 	double left, gap;
-	bool broken;
+	bool brief, broken;
 	int below; /* a column of long texts, set below its rows; -1: none */
 };
 

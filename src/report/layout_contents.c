@@ -75,4 +75,3 @@ void layout_contents(struct layout *l)
 	}
 	l->y += rows * contents.leading + 8;
 }
-

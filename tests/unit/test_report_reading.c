@@ -170,25 +170,57 @@ static void ranks_that_are_alike_share_a_row(void **state)
 /* Numbers are never divided, nor are short texts as long as headings can be. */
 static void key_columns_stay_on_a_line(void **state)
 {
-	struct watcher w = {.counted = "1024 x 2"};
+	(void)state;
+
+	for (int size = 0; size < 60; size++) {
+		int columns = 2 + size / 6;
+		struct watcher w = {.counted = "1024 x 2"};
+		struct document d;
+		struct table *t;
+
+		document_init(&d);
+		t = table_new(&d.arena, columns, 4);
+		for (int k = 0; k < columns; k++) {
+			t->columns[k] =
+				(struct column){"bytes that one rank moves", "",
+						k ? COLUMN_NUMBER : COLUMN_TEXT, 1 + size % 6};
+			for (int i = 0; i < t->row_count; i++)
+				t->rows[i].values[k] = (struct value){.present = true,
+								      .text = "1024 x 2",
+								      .number = 1.5,
+								      .spread = 0.25};
+		}
+		document_table(&d, t);
+		watch_pages(&w, &d);
+		assert_true(w.count >= t->row_count);
+		document_release(&d);
+	}
+}
+
+/* Before a table is divided, large numbers have fewer digits. */
+static void large_numbers_are_brief_where_room_is_short(void **state)
+{
+	struct watcher w = {.counted = "12,346 ± 1235"}, small = {.counted = "12,345.678"};
 	struct document d;
 	struct table *t;
 	(void)state;
 
 	document_init(&d);
-	t = table_new(&d.arena, 11, 4);
-	for (int k = 0; k < t->column_count; k++) {
-		t->columns[k] = (struct column){"bytes moved by one rank in a step", "",
-						k ? COLUMN_NUMBER : COLUMN_TEXT, 3};
-		for (int i = 0; i < t->row_count; i++)
-			t->rows[i].values[k] = (struct value){.present = true,
-							      .text = "1024 x 2",
-							      .number = 11.5,
-							      .spread = 0.25};
+	for (int columns = 3; columns <= 7; columns += 4) {
+		t = table_new(&d.arena, columns, 1);
+		for (int k = 0; k < columns; k++) {
+			t->columns[k] = (struct column){"step", "ms", COLUMN_NUMBER, 3};
+			t->rows[0].values[k] =
+				(struct value){.present = true,
+					       .number = 12345.678,
+					       .spread = columns == 7 ? 1234.567 : 0};
+		}
+		document_table(&d, t);
 	}
-	document_table(&d, t);
 	watch_pages(&w, &d);
-	assert_true(w.count >= t->row_count);
+	assert_int_equal(w.count, 7);
+	watch_pages(&small, &d);
+	assert_int_equal(small.count, 3);
 	document_release(&d);
 }
 
@@ -295,9 +327,30 @@ static void a_list_is_not_divided(void **state)
 			document_item(&d, "item", "A verdict.", NULL);
 		watch_pages(&w, &d);
 		assert_int_equal(w.kept_first, w.kept_last);
-		assert_int_equal(w.lonely_bullets, 0);
 		document_release(&d);
 	}
+}
+
+static void a_bullet_stands_before_its_text(void **state)
+{
+	struct watcher w = {.pages = 0};
+	struct document d;
+	(void)state;
+
+	document_init(&d);
+	for (int i = 0; i < 100; i++)
+		document_item(&d, "item",
+			      i % 2 ? "A verdict."
+				    : "A verdict that takes three lines, or nearly three, of a "
+				      "page that is as wide as this one, since it says more "
+				      "than a verdict should, and says it in a sentence with "
+				      "words that nobody needs, up to where the third line "
+				      "begins, and on.",
+			      NULL);
+	watch_pages(&w, &d);
+	assert_true(w.pages > 2);
+	assert_int_equal(w.lonely_bullets, 0);
+	document_release(&d);
 }
 
 /* Text goes on where a figure has no room; no figure leaves its section. */
@@ -498,10 +551,12 @@ int main(void)
 		cmocka_unit_test(wide_tables_tell_constants_in_a_sentence),
 		cmocka_unit_test(ranks_that_are_alike_share_a_row),
 		cmocka_unit_test(key_columns_stay_on_a_line),
+		cmocka_unit_test(large_numbers_are_brief_where_room_is_short),
 		cmocka_unit_test(what_many_tables_say_is_said_once),
 		cmocka_unit_test(an_answer_says_nothing_twice),
 		cmocka_unit_test(a_long_answer_has_paragraphs),
 		cmocka_unit_test(a_list_is_not_divided),
+		cmocka_unit_test(a_bullet_stands_before_its_text),
 		cmocka_unit_test(figures_leave_no_holes),
 		cmocka_unit_test(drawings_can_be_read),
 		cmocka_unit_test(axes_begin_at_zero_whatever_the_spread),
