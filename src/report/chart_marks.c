@@ -246,18 +246,6 @@ static void draw_stack(struct plot *p, int category, double slot)
 		}
 }
 
-static void draw_groups(struct plot *p, double slot)
-{
-	bool fit = true; /* all numbers, or none */
-
-	for (int i = 0; i < p->chart->series_count; i++)
-		draw_group(p, i, slot);
-	for (int i = 0; i < p->chart->series_count; i++)
-		fit &= put_amounts(p, i, slot, false);
-	for (int i = 0; fit && i < p->chart->series_count; i++)
-		put_amounts(p, i, slot, true);
-}
-
 static bool put_sums(struct plot *p, double slot, bool draw)
 {
 	bool fit = true;
@@ -270,20 +258,36 @@ static bool put_sums(struct plot *p, double slot, bool draw)
 	return fit;
 }
 
-static void draw_stacks(struct plot *p, double slot)
+/* Numbers above all bars; do they fit? */
+static bool put_all(struct plot *p, bool draw)
 {
-	for (int i = 0; i < p->chart->category_count; i++)
-		draw_stack(p, i, slot);
-	if (put_sums(p, slot, false))
-		put_sums(p, slot, true);
+	double slot = (p->right - p->left) / imax(p->chart->category_count, 1);
+	bool fit = true;
+
+	if (p->chart->kind == CHART_STACKED)
+		return put_sums(p, slot, draw);
+	for (int i = 0; i < p->chart->series_count; i++)
+		fit &= put_amounts(p, i, slot, draw);
+	return fit;
 }
 
 void plot_bars(struct plot *p)
 {
-	double slot = (p->right - p->left) / imax(p->chart->category_count, 1);
+	const struct chart *c = p->chart;
+	double slot = (p->right - p->left) / imax(c->category_count, 1);
+	bool fit = put_all(p, false);
 
-	if (p->chart->kind == CHART_BAR)
-		draw_groups(p, slot);
-	else
-		draw_stacks(p, slot);
+	for (int i = 0; c->kind == CHART_BAR && i < c->series_count; i++)
+		draw_group(p, i, slot);
+	for (int i = 0; c->kind == CHART_STACKED && i < c->category_count; i++)
+		draw_stack(p, i, slot);
+	/* All bars have their number or none has, those beside it included. */
+	if (c->beside) {
+		struct plot other;
+
+		plot_init(&other, c->beside, p->width, NULL);
+		fit &= put_all(&other, false);
+	}
+	if (fit)
+		put_all(p, true);
 }

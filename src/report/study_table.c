@@ -131,6 +131,15 @@ static void read_row(struct fields *f, const json_t *row, struct document *d,
 	}
 }
 
+/* Then columns are empty for another reason, and the row needs its place for it. */
+static bool all_failed(const struct table *t)
+{
+	for (int i = 0; i < t->row_count; i++)
+		if (!t->rows[i].failed)
+			return false;
+	return true;
+}
+
 /* A table of many columns leaves those out that can be told in a sentence. */
 static void add_note(struct table *t, const char *note, struct document *d)
 {
@@ -171,7 +180,8 @@ struct table *study_table(struct fields *f, const json_t *spec, struct document 
 		fields_leave(f, back);
 	}
 	sort_by_group(t, &d->arena);
-	table_drop_empty(t);
+	if (!all_failed(t))
+		table_drop_empty(t);
 	rank = table_find(t, "rank", COLUMN_INTEGER);
 	if (rank >= 0)
 		table_join(t, rank);

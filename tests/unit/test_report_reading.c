@@ -102,6 +102,28 @@ static void a_group_that_is_all_there_is_needs_no_name(void **state)
 	made_release(&m);
 }
 
+static void columns_without_values_are_left_out(void **state)
+{
+	const struct table *t;
+	struct made m;
+	(void)state;
+
+	make(&m,
+	     STUDY(COLUMN("n", "integer") "," COLUMN("ms", "number") "," COLUMN("x", "text"),
+		   "{\"n\": 0, \"ms\": 1}, {\"n\": 1, \"failed\": \"no memory\"}", ""));
+	assert_int_equal(nth(&m.d, BLOCK_TABLE, 0)->table->column_count, 2);
+	made_release(&m);
+
+	/* Where everything failed, the reasons stand beside what failed. */
+	make(&m,
+	     STUDY(COLUMN("n", "integer") "," COLUMN("ms", "number") "," COLUMN("x", "text"),
+		   "{\"n\": 0, \"failed\": \"no\"}, {\"n\": 1, \"failed\": \"no\"}", ""));
+	t = nth(&m.d, BLOCK_TABLE, 0)->table;
+	assert_int_equal(t->column_count, 3);
+	assert_int_equal(row_shown_cells(t, &t->rows[0]), 1);
+	made_release(&m);
+}
+
 #define SAME "\"b\": 7, \"c\": 0, \"d\": 1, \"e\": 1, \"f\": 1, \"g\": 1, \"h\": 1"
 #define NINE                                                                                                 \
 	COLUMN("a", "integer")                                                                               \
@@ -525,6 +547,7 @@ static void all_bars_are_labelled_or_none(void **state)
 	static const double short_ones[] = {7.77, 8.88, 9.99, 6.66},
 			    a_long_one[] = {7.77, 8.88, 9.99, 66666666};
 	struct document d;
+	struct chart *b;
 	(void)state;
 
 	for (int kind = CHART_BAR; kind <= CHART_STACKED; kind++) {
@@ -535,6 +558,12 @@ static void all_bars_are_labelled_or_none(void **state)
 	}
 	document_init(&d);
 	document_chart(&d, chart_of(&d, CHART_BAR, 2, 2, a_long_one));
+	assert_false(page_has(&d, ">7.77</text>"));
+	/* Nor has the chart beside it. */
+	b = chart_of(&d, CHART_BAR, 1, 4, short_ones);
+	document_chart(&d, b);
+	assert_true(page_has(&d, ">7.77</text>"));
+	b->beside = nth(&d, BLOCK_CHART, 0)->chart;
 	assert_false(page_has(&d, ">7.77</text>"));
 	document_release(&d);
 }
@@ -563,6 +592,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_grouped_by_where_they_come_from),
 		cmocka_unit_test(a_group_that_is_all_there_is_needs_no_name),
+		cmocka_unit_test(columns_without_values_are_left_out),
 		cmocka_unit_test(wide_tables_tell_constants_in_a_sentence),
 		cmocka_unit_test(ranks_that_are_alike_share_a_row),
 		cmocka_unit_test(key_columns_stay_on_a_line),
