@@ -22,12 +22,12 @@ static const struct type {
 	{7, 4.2, false, false},	 {7, 4.2, true, false},	   {7, 4.2, true, true},
 };
 
-/* Five digits that say something. */
+/* What is larger needs fewer; losses, which are small, keep all. */
 static int brief_digits(const struct column *c, double number)
 {
 	double size = fabs(number);
 
-	return imin(c->digits, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
+	return imin(c->digits, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : c->digits);
 }
 
 void cells_text(const struct grid_of_cells *g, int row, int column, struct text *out)

@@ -24,7 +24,7 @@ static void drop_brackets(struct text *sentence)
 	char *open = strstr(sentence->data, " ("), *close = open ? strchr(open, ')') : NULL;
 
 	if (close)
-		memmove(open, close + 1, strlen(close));
+		memmove(open, close + 1, strlen(close + 1) + 1);
 }
 
 typedef void (*note_visitor)(json_t *table, const char *note, json_t *counts);
