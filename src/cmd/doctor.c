@@ -14,6 +14,7 @@
 #include "config/option.h"
 #include "device/device.h"
 #include "launch/launch.h"
+#include "report/archive.h"
 #include "report/pdf.h"
 
 #include <errno.h>
@@ -251,6 +252,12 @@ static void check_reports(struct doctor *d)
 		finding(d, WARNING, "reports",
 			"install libcairo2-dev and fonts-dejavu-core and build again, if you need it",
 			"HTML only: built without cairo, which writes PDF");
+	if (archive_library())
+		finding(d, GOOD, "bundles", NULL, "bundles with %s", archive_library());
+	else
+		finding(d, WARNING, "bundles",
+			"install libzip-dev and build again, if you need it",
+			"bundles as folders only: built without libzip");
 }
 
 static void check_container(struct doctor *d)

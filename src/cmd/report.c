@@ -1,11 +1,9 @@
 /* report.c - kolm report: studies and runs as one PDF file and one HTML page. */
 #include "cmd/cmd.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "trace/compare.h"
-#include "report/commands.h"
-#include "report/html.h"
+#include "report/bundle.h"
 #include "report/pdf.h"
 #include "report/report.h"
 
@@ -13,7 +11,7 @@
 #include <stdio.h>
 
 struct options {
-	char out[PATH_MAX], title[256];
+	char out[PATH_MAX], bundle[PATH_MAX], title[256];
 };
 
 #define AT(member) .offset = offsetof(struct options, member)
@@ -22,6 +20,9 @@ static const struct option options[] = {
 	{"out", .group = "Output", .type = OPTION_STRING, AT(out), .capacity = PATH_MAX - 64,
 	 .reserved = true, .initial = ".", .meta = "FOLDER",
 	 .help = "where report.pdf, report.html and commands.txt go"},
+	{"bundle", .group = "Output", .type = OPTION_STRING, AT(bundle),
+	 .capacity = PATH_MAX - 64, .reserved = true, .initial = "", .meta = "FILE.zip|FOLDER",
+	 .help = "instead, all to hand in: these, tables as CSV and figures as SVG"},
 	{"title", .group = "Output", .type = OPTION_STRING, AT(title), .capacity = 256,
 	 .initial = "", .meta = "TEXT", .help = "the title of the report"},
 };
@@ -30,6 +31,7 @@ static const char *const examples[] = {
 	"kolm report studies-out",
 	"kolm report studies-out/strong-scaling studies-out/delay --out report --title 'Scaling'",
 	"kolm report runs/demo",
+	"kolm report studies-out --bundle homework.zip   # all that is handed in",
 	NULL,
 };
 
@@ -46,47 +48,21 @@ const struct option_table report_table = {
 	.positional = OPTION_POSITIONAL_MAX,
 };
 
-static enum status write_commands(const struct sources *s, const char *folder,
-				  struct error *err)
-{
-	char path[PATH_MAX];
-	struct text text;
-	enum status st;
-
-	if (!s->study_count)
-		return OK;
-	text_init(&text);
-	TRY(file_path(path, folder, "commands.txt", err));
-	commands_add_all(s, &text);
-	TRY(text.failed ? FAIL(err, ERR_MEMORY, "no memory for the commands")
-			: file_write_whole(path, text.data, text.len, err));
-	printf("%s\n", path);
-out:
-	text_release(&text);
-	return st;
-}
-
+/* The whole bundle, or what a reader wants. */
 static enum status write_files(const struct document *d, const struct sources *s,
-			       const char *folder, struct error *err)
+			       const struct options *o, struct error *err)
 {
-	char html[PATH_MAX], pdf[PATH_MAX];
+	struct bundle b = {.files = NULL};
 	enum status st;
 
-	TRY(file_make_folder(folder, err));
-	TRY(file_path(html, folder, "report.html", err));
-	TRY(file_path(pdf, folder, "report.pdf", err));
-	TRY(write_commands(s, folder, err));
-	TRY(html_write(d, html, err));
-	printf("%s\n", html);
-	if (!pdf_library()) {
-		log_info("no %s: kolm was built without cairo; install libcairo2-dev and "
-			 "fonts-dejavu-core and build again",
-			 pdf);
-		goto out;
-	}
-	TRY(pdf_write(d, pdf, err));
-	printf("%s\n", pdf);
+	TRY(bundle_make(&b, d, s, *o->bundle, err));
+	TRY(*o->bundle ? bundle_pack(&b, o->bundle, err) : bundle_write(&b, o->out, err));
+	if (!pdf_library())
+		log_info(
+			"no report.pdf: kolm was built without cairo; install libcairo2-dev and "
+			"fonts-dejavu-core and build again");
 out:
+	bundle_release(&b);
 	return st;
 }
 
@@ -126,7 +102,7 @@ static enum status make(const struct options *o, const struct option_values *val
 	for (int i = 0; i < values->positionals; i++)
 		TRY(sources_add(&sources, values->positional[i], err));
 	TRY(report_build(&document, &sources, &how, err));
-	TRY(write_files(&document, &sources, o->out, err));
+	TRY(write_files(&document, &sources, o, err));
 out:
 	document_release(&document);
 	sources_release(&sources);

@@ -110,16 +110,19 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 {
 	const struct config *c = &t->config;
 	double samples_per_s = c->batch / s->ms * 1e3;
+	char loss[32] = "-"; /* virtual devices compute none */
 
 	/* A screen shows them; a file or a pipe gets them all the same. */
 	if (c->quiet || (t->screen && isatty(STDOUT_FILENO)))
 		return OK;
+	if (!device_is_virtual(t->dev))
+		snprintf(loss, sizeof(loss), "%.6g", s->loss);
 	if (c->log_format == LOG_JSONL)
 		fputs(t->run.line.text.data, stdout);
 	else
-		printf("step %4d  loss %-10.6g  grad_norm %-9.4g  %9.3f ms  %10.1f samples/s"
+		printf("step %4d  loss %-10s  grad_norm %-9.4g  %9.3f ms  %10.1f samples/s"
 		       "  %7.1f GFLOP/s%s\n",
-		       s->step, s->loss, s->grad_norm, s->ms, samples_per_s,
+		       s->step, loss, s->grad_norm, s->ms, samples_per_s,
 		       samples_per_s * shape_flops(&t->shape) * 1e-9,
 		       s->skipped  ? "  skipped: not finite"
 		       : s->warmup ? "  (warm-up)"

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* clang-format off */
 static const struct option options[] = {
@@ -117,6 +118,15 @@ out:
 	return st;
 }
 
+/* Many runs that say nothing: somebody who looks sees how many. */
+static void count_control(struct verify *v)
+{
+	v->controls++;
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\rhow far does rounding take one rank: run %d of at most %d",
+			v->controls, DRAWS_MOST + (*v->setup.reorder != '\0'));
+}
+
 static bool beyond_given(const struct verify *v)
 {
 	return (v->loss_given &&
@@ -143,7 +153,7 @@ static enum status draw_more(struct verify *v, struct finding *f, struct error *
 
 		TRY(add_control(v, (struct variant){.draw = draw, .until = step + 1}, err));
 		*f = judge_reach(v);
-		v->controls++;
+		count_control(v);
 		if (f->beyond && f->step == step)
 			continue;
 		TRY(add_control(v, (struct variant){.draw = draw}, err));
@@ -162,11 +172,11 @@ static enum status explain(struct verify *v, struct error *err)
 
 	if (*v->setup.reorder) {
 		TRY(add_control(v, (struct variant){.reordered = true}, err));
-		v->controls++;
+		count_control(v);
 	}
 	for (int draw = 1; draw <= DRAWS_FIRST; draw++) {
 		TRY(add_control(v, (struct variant){.draw = draw}, err));
-		v->controls++;
+		count_control(v);
 	}
 	f = judge_reach(v);
 	TRY(draw_more(v, &f, err));
@@ -296,6 +306,8 @@ static enum status verify(struct verify *v, struct error *err)
 	else if (v->first.beyond)
 		TRY(explain(v, err));
 	note_largest(v);
+	if (v->controls && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
 	if (v->controls && v->verdict == VERDICT_DIFFERENT)
 		TRY(locate(v, err));
 	TRY(conclude(v, err));

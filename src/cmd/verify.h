@@ -98,9 +98,10 @@ void distance_find(const struct safetensors *one, const struct safetensors *many
 
 /* ---- judgement ---- */
 
-/* How many times as far as the controls a run may go; draws of noise that there are always,
-   and at most, to explain a difference. */
+/* How many times as far as the controls a run may go, and a tensor of it alone; draws of noise
+   that there are always, and at most, to explain a difference. */
 #define CONTROLS_TIMES 3.0
+#define ALONE_TIMES    6.0
 enum { DRAWS_FIRST = 3, DRAWS_MOST = 64 };
 
 /* Where a run is first beyond what is allowed: the first step, the first measure in it, and

@@ -34,14 +34,24 @@ void reach_add(struct distance *reach, const struct distance *control)
 			}
 }
 
+/* One tensor among many, small as a bias may be, is moved by a single rectifier that no
+   control has tipped: all of them together are not. */
+static double times_of(const struct limits *l, enum measure m, int tensor)
+{
+	bool alone = m >= MEASURE_GRADIENT && tensor < l->reach->tensors;
+
+	return alone ? ALONE_TIMES : CONTROLS_TIMES;
+}
+
 double limit_at(const struct limits *l, enum measure m, int tensor, int step)
 {
 	double contract = l->contract[m];
 
 	if (!l->reach)
 		return contract;
-	return fmax(contract, CONTROLS_TIMES * fmax(least[m] * l->noise,
-						    *distance_at(l->reach, m, tensor, step)));
+	return fmax(contract,
+		    fmax(CONTROLS_TIMES * least[m] * l->noise,
+			 times_of(l, m, tensor) * *distance_at(l->reach, m, tensor, step)));
 }
 
 static void look_at(const struct distance *d, const struct limits *l, enum measure m,

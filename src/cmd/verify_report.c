@@ -90,9 +90,9 @@ static void print_controls(const struct verify *v)
 		       f->excess,
 		       v->verdict == VERDICT_ROUNDING ? "the contract for fp32 has it"
 						      : "allowed");
-	printf("  allowed: %g times what rounding does to one rank. Results in %s of up to %d "
-	       "terms are good to %.2g; so much noise in each, ",
-	       CONTROLS_TIMES, s->precision, s->terms, s->noise);
+	printf("  allowed: %g times what rounding does to one rank, %g times for a tensor alone. "
+	       "Results in %s of up to %d terms are good to %.2g; so much noise in each, ",
+	       CONTROLS_TIMES, ALONE_TIMES, s->precision, s->terms, s->noise);
 	if (*s->reorder)
 		printf("or another order of sums (%s), ", s->reorder);
 	printf("moves losses by %.2g, weights by %.2g in %d runs",

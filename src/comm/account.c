@@ -1,5 +1,6 @@
 /* account.c - what requests leave in the records, and whose time waiting is; see impl.h */
 #include "comm/impl.h"
+#include "base/util.h"
 
 void comm_observe(struct comm *world, struct pace *pace, struct records *records)
 {
@@ -10,6 +11,49 @@ void comm_observe(struct comm *world, struct pace *pace, struct records *records
 struct comm_times comm_times(const struct comm *world)
 {
 	return world->times;
+}
+
+struct comm_traffic comm_traffic(const struct comm *world)
+{
+	return world->traffic;
+}
+
+struct comm_traffic comm_op_traffic(enum comm_op op, size_t n, int size, int member, int root)
+{
+	int64_t all = (int64_t)n, others = size - 1;
+	int64_t own = part_begin(all, member + 1, size) - part_begin(all, member, size);
+	bool is_root = member == root;
+
+	switch (op) {
+	case COMM_ALLREDUCE: /* a slice is summed here, and goes to everybody */
+		return (struct comm_traffic){others * own + all - own,
+					     others * own + all - own};
+	case COMM_REDUCE_SCATTER:
+		return (struct comm_traffic){others * own, all - own};
+	case COMM_ALLGATHER:
+		return (struct comm_traffic){all - own, others * own};
+	case COMM_BROADCAST:
+		return (struct comm_traffic){is_root ? 0 : all, is_root ? others * all : 0};
+	case COMM_SCATTER:
+		return (struct comm_traffic){is_root ? 0 : own, is_root ? all - own : 0};
+	case COMM_GATHER:
+		return (struct comm_traffic){is_root ? all - own : 0, is_root ? 0 : own};
+	default:
+		return (struct comm_traffic){0, 0};
+	}
+}
+
+void comm_count(struct comm *world, const struct comm_request *r)
+{
+	struct comm_traffic t = {r->kind == REQUEST_RECEIVE, r->kind == REQUEST_SEND};
+	int64_t bytes = (int64_t)r->bytes;
+
+	if (r->kind == REQUEST_COLLECTIVE) {
+		t = comm_op_traffic(r->op, r->n, r->comm->size, r->comm->rank, r->root);
+		bytes = (int64_t)dtype_size(r->dtype);
+	}
+	world->traffic.in += t.in * bytes;
+	world->traffic.out += t.out * bytes;
 }
 
 static struct record record_of(const struct comm_request *r)

@@ -168,6 +168,7 @@ static void start(struct comm_request *r)
 	r->next = NULL;
 	r->arrived = r->worked = r->done = false;
 	r->posted = pace_now(world->pace);
+	comm_count(world, r);
 	if (world->place)
 		memcpy(r->place, world->place, COMM_PLACE);
 	if (r->comm->links && r->kind == REQUEST_SEND)

@@ -51,6 +51,18 @@ enum comm_op {
 
 const char *comm_op_name(enum comm_op op);
 
+/* What came to a rank from others and went from it to others. */
+struct comm_traffic {
+	int64_t in, out;
+};
+
+/*
+ * The elements that a collective of n moves in and out of a member, where everybody takes what
+ * it needs from where it is, as the ranks of one machine do: a root's buffer goes out once for
+ * each of the others, and a sum takes a slice of everybody's to the member that adds it up.
+ */
+struct comm_traffic comm_op_traffic(enum comm_op op, size_t n, int size, int member, int root);
+
 enum comm_request_kind { REQUEST_NONE, REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE };
 
 /* A transfer under way. The caller's; nothing is allocated for it. It is not reused, moved
@@ -121,6 +133,8 @@ void comm_free(struct comm *c);
 /* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */
 void comm_observe(struct comm *world, struct pace *pace, struct records *records);
 struct comm_times comm_times(const struct comm *world);
+/* Bytes of all messages and collectives that this rank has started. */
+struct comm_traffic comm_traffic(const struct comm *world);
 /* Where the rank is in its work, for errors: text that may change, in at least COMM_PLACE
    bytes; borrowed. */
 void comm_set_place(struct comm *world, const char *text);

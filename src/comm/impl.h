@@ -40,6 +40,7 @@ struct comm {
 	struct pace *pace;	 /* or NULL: the machine's */
 	struct records *records; /* or NULL */
 	struct comm_times times;
+	struct comm_traffic traffic;
 	int64_t worked;	     /* ns of the rank's time that transports have worked on data */
 	const char *place;   /* where the rank is, or NULL */
 	struct error broken; /* why nothing goes on any more; OK: it does */
@@ -84,7 +85,8 @@ struct offer {
 void comm_collectives_differ(struct comm *c, struct offer a, struct offer b);
 void comm_messages_differ(const struct comm_request *r, size_t sent);
 
-/* account.c: a request is over; and: the rank has waited for it since begin. */
+/* account.c: a request begins; it is over; and: the rank has waited for it since begin. */
+void comm_count(struct comm *world, const struct comm_request *r);
 void comm_record_end(const struct comm *world, const struct comm_request *r);
 void comm_account(struct comm *world, const struct comm_request *r, int64_t begin);
 

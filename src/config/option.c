@@ -282,14 +282,18 @@ static enum status parse_one(struct option_values *v, int argc, char *const *arg
 enum status options_parse(struct option_values *v, int argc, char *const *argv,
 			  struct error *err)
 {
+	bool only_names = false; /* behind "--", whatever they begin with */
 	enum status st = OK;
 
 	for (int i = 0; i < argc && !v->help; i++) {
-		if (!strcmp(argv[i], "-h")) {
+		if (!only_names && !strcmp(argv[i], "-h")) {
 			v->help = true;
-		} else if (!strncmp(argv[i], "--", 2) && argv[i][2]) {
+		} else if (!only_names && !strcmp(argv[i], "--")) {
+			only_names = true;
+		} else if (!only_names && !strncmp(argv[i], "--", 2)) {
 			TRY(parse_one(v, argc, argv, &i, err));
-		} else if (argv[i][0] != '-' && v->positionals < v->table->positional) {
+		} else if ((only_names || argv[i][0] != '-') &&
+			   v->positionals < v->table->positional) {
 			v->positional[v->positionals++] = argv[i];
 		} else {
 			FAIL(err, ERR_USAGE, "unexpected argument '%.64s'", argv[i]);

@@ -325,9 +325,15 @@ out:
 	return st;
 }
 
+static struct comm_traffic traffic_of(const struct engine *e)
+{
+	return e->rank ? comm_traffic(e->rank->world) : (struct comm_traffic){0, 0};
+}
+
 enum status engine_step(struct engine *e, int step, struct step_result *result,
 			struct error *err)
 {
+	struct comm_traffic before = traffic_of(e);
 	double loss = 0;
 	enum status st;
 
@@ -346,6 +352,8 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	TRY(update(e, loss, result, err));
 	watch_end_step(e);
 	e->traffic.collective_bytes = e->sync.bytes + e->model.bytes;
+	e->traffic.moved.in += traffic_of(e).in - before.in;
+	e->traffic.moved.out += traffic_of(e).out - before.out;
 out:
 	return st;
 }

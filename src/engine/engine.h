@@ -50,11 +50,12 @@ struct engine_options {
 	int plan_rank;
 };
 
-/* What a rank has sent, per kind. */
+/* What a rank has sent, per kind, and what went in and out of it in steps. */
 struct traffic_count {
 	int64_t messages, bytes; /* point to point, all steps */
 	int64_t forward_messages, forward_bytes;
-	int64_t collective_bytes; /* that it brought to collectives of gradients and layers */
+	int64_t collective_bytes;  /* that it brought to collectives of gradients and layers */
+	struct comm_traffic moved; /* bytes of all of it, in and out of this rank */
 };
 
 /* Where the time of this rank went, in ns: of a step, or summed over several. */

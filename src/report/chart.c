@@ -180,6 +180,11 @@ bool chart_fits(const struct chart *c, double width)
 	return !p.upward && c->series_count <= 5;
 }
 
+int chart_width(const struct chart *c)
+{
+	return chart_fits(c, CHART_NARROW) ? CHART_NARROW : CHART_WIDE;
+}
+
 void chart_draw(const struct chart *c, double width, struct canvas *canvas)
 {
 	struct plot p;

@@ -52,6 +52,9 @@ bool chart_has_points(const struct chart *c);
 double chart_height(const struct chart *c, double width);
 /* Can everything be read at that width? */
 bool chart_fits(const struct chart *c, double width);
+/* On a screen: narrow if it fits. */
+enum { CHART_NARROW = 520, CHART_WIDE = 960 };
+int chart_width(const struct chart *c);
 void chart_draw(const struct chart *c, double width, struct canvas *canvas);
 
 /* What the mark of series i looks like; for legends elsewhere. */

@@ -1,7 +1,9 @@
 /* commands.c - see commands.h */
 #include "report/commands.h"
+#include "base/util.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +62,15 @@ static int collect(const struct study *s, struct command *list)
 void commands_add(const struct study *s, struct text *out)
 {
 	struct command *list = calloc(COMMANDS_MAX, sizeof(*list));
-	int n = list ? collect(s, list) : 0, most = 1;
+	int n = list ? collect(s, list) : 0, most = 1, least = INT_MAX;
 
-	for (int i = 0; i < n; i++)
-		most = list[i].times > most ? list[i].times : most;
+	for (int i = 0; i < n; i++) {
+		most = imax(most, list[i].times);
+		least = imin(least, list[i].times);
+	}
 	if (n)
-		text_addf(out, "# %s: %d commands, each run %d time%s\n", s->title, n, most,
+		text_addf(out, "# %s: %d command%s, each run %s%d time%s\n", s->title, n,
+			  n == 1 ? "" : "s", least < most ? "up to " : "", most,
 			  most == 1 ? "" : "s");
 	for (int i = 0; i < n; i++) {
 		text_addf(out, "%s\n", list[i].text);

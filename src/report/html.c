@@ -1,14 +1,12 @@
 /* html.c - see html.h. Style and script are page.css and page.js, put into the page. */
 #include "report/html.h"
-#include "base/file.h"
 
 #include <string.h>
 
 /* Made from page.css and page.js when kolm is built. */
 extern const char report_page_css[], report_page_js[];
 
-/* A chart takes half of the page, or all of it where it could not be read otherwise. */
-enum { CHART_WIDTH = 520, WIDE_WIDTH = 960, SHORT = 22 };
+enum { SHORT = 22 }; /* letters of a text that stays on a line */
 
 /* <name class="...">escaped text</name> */
 static void element(struct text *out, const char *open, const char *text, const char *close)
@@ -170,10 +168,10 @@ static void add_table(const struct table *t, struct text *out)
 
 static void add_chart(const struct chart *c, struct text *out)
 {
-	int width = chart_fits(c, CHART_WIDTH) ? CHART_WIDTH : WIDE_WIDTH;
+	int width = chart_width(c);
 	struct canvas_svg svg;
 
-	text_add(out, width == CHART_WIDTH ? "<figure>\n" : "<figure class=\"wide\">\n");
+	text_add(out, width == CHART_NARROW ? "<figure>\n" : "<figure class=\"wide\">\n");
 	if (*c->title)
 		element(out, "<p class=\"title\">", c->title, "</p>\n");
 	text_add(out, "<div class=\"scroll\">\n");
@@ -324,17 +322,4 @@ void html_format(const struct document *d, struct text *out)
 	text_add(out, "</main>\n</div>\n<script>\n//<![CDATA[\n");
 	text_add(out, report_page_js);
 	text_add(out, "//]]>\n</script>\n</body>\n</html>\n");
-}
-
-enum status html_write(const struct document *d, const char *path, struct error *err)
-{
-	struct text out;
-	enum status st;
-
-	text_init(&out);
-	html_format(d, &out);
-	st = out.failed ? FAIL(err, ERR_MEMORY, "no memory for the text of %s", path)
-			: file_write_whole(path, out.data, out.len, err);
-	text_release(&out);
-	return st;
 }

@@ -6,7 +6,5 @@
 
 /* Well-formed as XML too. */
 void html_format(const struct document *d, struct text *out);
-/* Whole or not at all. */
-enum status html_write(const struct document *d, const char *path, struct error *err);
 
 #endif

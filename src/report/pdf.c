@@ -1,6 +1,5 @@
 /* pdf.c - a document as a PDF file: pages and a canvas by cairo; see pdf.h */
 #include "report/pdf.h"
-#include "base/file.h"
 #include "base/version.h"
 #include "report/layout.h"
 
@@ -14,8 +13,7 @@ struct pdf {
 	struct sheet sheet;
 	cairo_surface_t *surface;
 	cairo_t *cr;
-	struct text bytes; /* the file, while it grows */
-	int outline[2];	   /* the last entry of each level */
+	int outline[2]; /* the last entry of each level */
 };
 
 const char *pdf_library(void)
@@ -185,7 +183,8 @@ static void pdf_heading(struct sheet *s, const struct block *b, double y)
 	snprintf(where, sizeof(where), "name='%.400s' x=0 y=%.2f", b->anchor, fmax(y - 12, 0));
 	cairo_tag_begin(p->cr, CAIRO_TAG_DEST, where);
 	cairo_tag_end(p->cr, CAIRO_TAG_DEST);
-	if (b->level > 2 || asprintf(&name, "%s %s", b->number, b->text) < 0)
+	if (b->kind != BLOCK_HEADING || b->level > 2 ||
+	    asprintf(&name, "%s %s", b->number, b->text) < 0)
 		return;
 	snprintf(where, sizeof(where), "dest='%.400s'", b->anchor);
 	p->outline[b->level - 1] =
@@ -222,7 +221,7 @@ static void describe(struct pdf *p, const struct document *d)
 				       "kolm " KOLM_VERSION);
 }
 
-static void open_pdf(struct pdf *p, const struct document *d)
+static void open_pdf(struct pdf *p, const struct document *d, struct text *out)
 {
 	cairo_font_options_t *options = cairo_font_options_create();
 
@@ -235,9 +234,8 @@ static void open_pdf(struct pdf *p, const struct document *d)
 				    .heading = pdf_heading,
 				    .begin_link = pdf_begin_link,
 				    .end_link = pdf_end_link}};
-	text_init(&p->bytes);
-	p->surface = cairo_pdf_surface_create_for_stream(keep_bytes, &p->bytes, PAGE_WIDTH,
-							 PAGE_HEIGHT);
+	p->surface =
+		cairo_pdf_surface_create_for_stream(keep_bytes, out, PAGE_WIDTH, PAGE_HEIGHT);
 	p->cr = cairo_create(p->surface);
 	/* Text is as wide as its glyphs say, at every size. */
 	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
@@ -246,28 +244,24 @@ static void open_pdf(struct pdf *p, const struct document *d)
 	describe(p, d);
 }
 
-enum status pdf_write(const struct document *d, const char *path, struct error *err)
+enum status pdf_format(const struct document *d, struct text *out, struct error *err)
 {
 	enum status st;
 	cairo_status_t problem;
 	struct pdf p;
 
-	open_pdf(&p, d);
+	open_pdf(&p, d, out);
 	TRY(layout_document(d, &p.sheet, err));
 	cairo_surface_finish(p.surface);
 	problem = cairo_status(p.cr);
 	if (!problem)
 		problem = cairo_surface_status(p.surface);
-	if (problem) {
+	if (problem)
 		st = FAIL(err, problem == CAIRO_STATUS_NO_MEMORY ? ERR_MEMORY : ERR_FAILED,
-			  "%s can't be made: cairo says: %s", path,
+			  "no PDF can be made: cairo says: %s",
 			  cairo_status_to_string(problem));
-		goto out;
-	}
-	TRY(file_write_whole(path, p.bytes.data, p.bytes.len, err));
 out:
 	cairo_destroy(p.cr);
 	cairo_surface_destroy(p.surface);
-	text_release(&p.bytes);
 	return st;
 }

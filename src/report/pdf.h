@@ -7,7 +7,7 @@
 /* The library and its version, or NULL where kolm was built without it. */
 const char *pdf_library(void);
 
-/* Whole or not at all. Fails where there is no library. */
-enum status pdf_write(const struct document *d, const char *path, struct error *err);
+/* The bytes of the file. Fails where there is no library. */
+enum status pdf_format(const struct document *d, struct text *out, struct error *err);
 
 #endif

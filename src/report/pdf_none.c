@@ -6,9 +6,10 @@ const char *pdf_library(void)
 	return NULL;
 }
 
-enum status pdf_write(const struct document *d, const char *path, struct error *err)
+enum status pdf_format(const struct document *d, struct text *out, struct error *err)
 {
 	(void)d;
-	FAIL(err, ERR_FAILED, "%s can't be written: kolm was built without cairo", path);
+	(void)out;
+	FAIL(err, ERR_FAILED, "no PDF can be made: kolm was built without cairo");
 	return HINT(err, "install libcairo2-dev and fonts-dejavu-core and build again");
 }

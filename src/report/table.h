@@ -77,6 +77,9 @@ void value_format(const struct column *c, const struct value *v, struct text *ou
 enum { NUMBER_SHORT = -2 };
 void number_format(double number, int digits, struct text *out);
 
+/* As CSV: a percentage as its share, bytes as their number. */
+void table_csv(const struct table *t, struct text *out);
+
 /* In a failed row: how many leading cells are still shown; the reason takes the others. */
 int row_shown_cells(const struct table *t, const struct row *r);
 

@@ -92,7 +92,7 @@ static void add_claims(struct inquiry *q, const json_t *forms, json_t *sentences
 	for (size_t i = 0; i < json_array_size(forms); i++) {
 		json_t *claim = claim_make(q, json_array_get(forms, i));
 
-		if (claim && *text_of(claim, "text"))
+		if (claim && *text_of(claim, "text") && !json_object_get(claim, "word"))
 			json_array_append(sentences, json_object_get(claim, "text"));
 		if (claim)
 			json_array_append_new(q->claims, claim);
@@ -128,28 +128,30 @@ static json_t *make_answer(const struct tables *t, const json_t *question)
 	static const char *const passed_on[] = {"table", "rows", "figures"};
 	const struct results *r = json_object_get(question, "per") ? &t->by_rank : &t->by_case;
 	json_t *answer = json_object(), *parts = json_array();
-	const json_t *verdict = NULL;
+	json_t *verdict = NULL;
+	bool supported = false;
 
+	/* What was found out comes before what can't be told. */
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
 		json_t *part = make_part(r, question, devices[i]);
+		bool own = json_is_true(json_object_get(part, "supported"));
 
 		if (!part)
 			continue;
-		if (!verdict && json_is_true(json_object_get(part, "supported")))
+		if (!verdict || (own && !supported))
 			verdict = part;
+		supported = supported || own;
 		json_array_append_new(parts, part);
 	}
 	json_object_set(answer, "id", json_object_get(question, "id"));
 	json_object_set(answer, "question", json_object_get(question, "question"));
-	json_object_set_new(
-		answer, "verdict",
-		json_sprintf("%s%s",
-			     verdict && !strcmp(text_of(verdict, "device"), "simulated") &&
-					     json_array_size(parts) > 1
-				     ? "Simulated: "
-				     : "",
-			     verdict ? text_of(verdict, "verdict") : nothing_known));
-	json_object_set_new(answer, "supported", json_boolean(verdict != NULL));
+	/* Here as in its part, so that who shows both can see that they are the same. */
+	if (!strcmp(text_of(verdict, "device"), "simulated"))
+		json_object_set_new(verdict, "verdict",
+				    json_sprintf("Simulated: %s", text_of(verdict, "verdict")));
+	json_object_set_new(answer, "verdict",
+			    json_string(verdict ? text_of(verdict, "verdict") : nothing_known));
+	json_object_set_new(answer, "supported", json_boolean(supported));
 	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
 		if (json_object_get(question, passed_on[i]))
 			json_object_set(answer, passed_on[i],

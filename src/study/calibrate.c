@@ -258,14 +258,32 @@ out:
 	return st;
 }
 
-void calibrate_describe(const struct plan *p, char *buf, size_t size)
+/* The device of the first virtual case, or NULL. */
+static const char *virtual_device(const struct plan *p)
 {
-	buf[0] = '\0';
-	for (int i = 0; i < p->count && !*buf; i++)
+	for (int i = 0; i < p->count; i++)
 		if (p->cases[i].place == PLACE_VIRTUAL && *p->cases[i].device)
-			snprintf(
-				buf, size,
-				"Virtual devices take the times of one core and one link of this "
-				"machine as kolm bench has measured them (%s).",
-				p->cases[i].device);
+			return p->cases[i].device;
+	return NULL;
+}
+
+double calibrate_speed(const struct plan *p, const char *what)
+{
+	const char *device = virtual_device(p), *at = device ? strstr(device, what) : NULL;
+
+	return at && at[strlen(what)] == '=' ? strtod(at + strlen(what) + 1, NULL) : NAN;
+}
+
+void calibrate_describe(const struct plan *p, struct text *out)
+{
+	double gflops = calibrate_speed(p, "gflops"), memory = calibrate_speed(p, "bandwidth");
+	double link = calibrate_speed(p, "link"), latency = calibrate_speed(p, "latency");
+
+	if (!isnan(gflops + memory + link + latency))
+		text_addf(
+			out,
+			" Simulated devices compute nothing; they take the time that an "
+			"operation costs, the same in every run: products at %.0f GFLOP/s, memory at %.1f GB/s, "
+			"messages at %.1f GB/s and %.2f µs each.",
+			gflops, memory, link, latency);
 }

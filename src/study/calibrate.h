@@ -26,7 +26,10 @@ double calibrate_gflops(const json_t *gemm);
 /* Latency in us and bandwidth in GB/s of messages, by a line through their times. */
 void calibrate_link(const json_t *comm, double *latency_us, double *gb_per_s);
 
-/* One sentence about the devices, for the notes of the tables; "" without them. */
-void calibrate_describe(const struct plan *p, char *buf, size_t size);
+/* What the plan's virtual devices can do: "gflops", "bandwidth" and "link" in GB/s, "latency"
+   in us. NAN without them. */
+double calibrate_speed(const struct plan *p, const char *what);
+/* A sentence about them; nothing without them. */
+void calibrate_describe(const struct plan *p, struct text *out);
 
 #endif

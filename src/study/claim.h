@@ -6,18 +6,21 @@
  * that a sentence can't be said without its relation having been found:
  *
  *   "The step takes {step_ms}."                                 said as it is
- *   {"compare": "step_ms / step_ms[ranks=1]", "with": 1, "above": ..., "below": ..., "unsure":
- * ...}
- *   {"equal": "final_loss_range", "with": 0, "within": 0, "yes": ..., "no": ...}
+ *   {"compare": "step_ms / step_ms[ranks=1]", "with": 1, "above": ..., "below": ...,
+ *    "alike": ..., "unsure": "These runs can't tell: it is {range:2} times as long."}
+ *   {"equal": "final_loss_range", "with": 0, "within": 0, "yes": ..., "no": ..., "unsure": ...}
  *   {"largest": {"communication": "comm_ms", ...} or "drop", "over": "ranks", "least": 0.02,
- *    "found": "... {largest} {largest_value:ms} ...", "unsure": ..., "none": ...}
+ *    "found": "... {largest} {largest_value:ms} ...", "only": ..., "alike": ..., "unsure": ...,
+ *    "faint": ..., "none": ...}
  *   {"fit": "amdahl" or "line", "x": "ranks", "y": "step_ms", "good": "... {r2:3} ...",
  *    "poor": ..., "few": ..., "none": ...}
  *
  * Numbers are formulas in braces, {formula} or {formula:form}. A claim whose numbers are not
  * known, or are times of ranks that shared cores, is not made: its outcome is "unknown" or
- * "shared". "name" lets later claims ask for the outcome: "if": "linear=below". What a fit has
- * found ({serial}, {limit}, {slope}, ...) can be used by later formulas of the same question.
+ * "shared". "name" lets later claims ask for the outcome: "if": "linear=below", with a sentence
+ * for the other case in "otherwise". What a fit has found ({serial}, {limit}, {slope}, ...) can
+ * be used by later formulas of the same question, and what a claim with "word": "one" (or
+ * "other") would say is not said, but is {one} in later sentences.
  */
 #ifndef KOLM_STUDY_CLAIM_H
 #define KOLM_STUDY_CLAIM_H
@@ -37,7 +40,7 @@ struct finding {
 	struct constant numbers[24]; /* the last one has no name */
 	struct {
 		const char *name;
-		char text[STUDY_NAME_MAX];
+		char text[2 * STUDY_NAME_MAX];
 	} words[8];
 	int number_count, word_count;
 };
@@ -57,12 +60,19 @@ struct inquiry {
  */
 json_t *claim_make(struct inquiry *q, const json_t *form);
 
-/* Was something found out? "unknown", "shared" and "few" are not. */
+/* Was something found out? What is unknown, unsure or not asked is not. */
 bool claim_is_decided(const json_t *claim);
 
 /* Is a form right, and do its formulas name columns? */
 enum status claim_check(const struct columns *c, const json_t *form, const char *where,
 			struct error *err);
+
+/* ---- relation.c ---- */
+
+/* "compare", "equal", "largest", "fit", or "say" for a sentence without one. */
+const char *relation_name(const json_t *form);
+/* Its outcome; what it found goes to q->found and claim. */
+const char *relation_find(struct inquiry *q, const json_t *form, json_t *claim);
 
 /* ---- claim_text.c ---- */
 

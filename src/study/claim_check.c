@@ -5,13 +5,14 @@
 #include <string.h>
 
 /* What a claim may say, and what it is made with. */
-static const char *const sentences[] = {"above", "below",   "unsure", "yes",  "no",
-					"mixed", "found",   "none",   "good", "poor",
-					"few",	 "unknown", "shared", "say"};
+static const char *const sentences[] = {"above",   "below",  "alike", "unsure",	  "yes",
+					"no",	   "mixed",  "found", "only",	  "faint",
+					"none",	   "good",   "poor",  "falling",  "few",
+					"unknown", "shared", "say",   "otherwise"};
 static const char *const formulas[] = {"compare", "equal", "y"};
 static const char *const columns[] = {"over", "x"};
 static const char *const numbers[] = {"with", "by", "within", "least"};
-static const char *const words[] = {"name", "if", "fit", "largest"};
+static const char *const words[] = {"name", "if", "fit", "largest", "word"};
 
 static bool in(const char *name, const char *const *list, size_t n)
 {
@@ -66,6 +67,7 @@ enum status claim_check(const struct columns *c, const json_t *form, const char 
 			struct error *err)
 {
 	const char *fit = json_string_value(json_object_get(form, "fit")), *name;
+	const char *word = json_string_value(json_object_get(form, "word"));
 	const json_t *largest = json_object_get(form, "largest");
 	json_t *value;
 	enum status st = OK;
@@ -81,6 +83,8 @@ enum status claim_check(const struct columns *c, const json_t *form, const char 
 		FAIL(err, ERR_USAGE, "%s: 'fit' is amdahl or line, of 'x' and 'y'", where);
 		return HINT(err, "docs/studies.md shows how claims are written");
 	}
+	if (word && strcmp(word, "one") && strcmp(word, "other"))
+		return FAIL(err, ERR_USAGE, "%s: a word is called 'one' or 'other'", where);
 	if (largest)
 		TRY(check_candidates(c, largest, json_object_get(form, "over"), where, err));
 out:

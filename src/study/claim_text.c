@@ -12,13 +12,11 @@ enum { EXPRESSION_MAX = 256 };
 
 /* What relations find: names that formulas of claims may hold as well. */
 static const struct constant found_names[] = {
-	{"largest", 1}, {"largest_value", 1},
-	{"second", 1},	{"second_value", 1},
-	{"serial", 1},	{"fraction", 1},
-	{"limit", 1},	{"r2", 1},
-	{"points", 1},	{"offset", 1},
-	{"slope", 1},	{"lowest", 1},
-	{"highest", 1}, {NULL, 0},
+	{"largest", 1}, {"largest_value", 1}, {"second", 1}, {"second_value", 1},
+	{"serial", 1},	{"fraction", 1},      {"limit", 1},  {"r2", 1},
+	{"points", 1},	{"offset", 1},	      {"slope", 1},  {"low", 1},
+	{"high", 1},	{"range", 1},	      {"one", 1},    {"other", 1},
+	{NULL, 0},
 };
 
 enum status formula_check(const struct columns *c, const char *formula, const char *where,
@@ -87,20 +85,24 @@ static int plain_column(const struct columns *c, const char *formula)
 	return columns_find(c, key);
 }
 
-/* ms; % and %1: percent; b: bytes; 0 to 9: so many digits; nothing: three that count. */
-static bool format_number(double value, const char *form, char *buf, size_t size)
+/* ms; % and %1: percent; b: bytes; 0 to 9: so many digits; nothing: three that count. The unit
+   is text of its own. */
+static bool format_number(double value, const char *form, char *buf, size_t size,
+			  const char **unit)
 {
-	if (!*form)
-		snprintf(buf, size, "%.3g", value);
-	else if (!strcmp(form, "ms"))
-		snprintf(buf, size, "%.3g ms", value);
-	else if (*form == '%')
-		snprintf(buf, size, "%.*f %%",
-			 isdigit((unsigned char)form[1]) ? form[1] - '0' : 0, 100 * value);
-	else if (!strcmp(form, "b"))
+	bool percent = *form == '%', ms = !strcmp(form, "ms");
+	const char *digits = form + percent;
+
+	*unit = percent ? " %" : ms ? " ms" : "";
+	if (ms)
+		digits = "3";
+	if (!strcmp(form, "b"))
 		units_format_size((uint64_t)fmax(value, 0), buf, size);
-	else if (isdigit((unsigned char)form[0]) && !form[1])
-		snprintf(buf, size, "%.*f", form[0] - '0', value);
+	else if (!*form)
+		number_text(value, -1, buf, size);
+	else if (!*digits || (isdigit((unsigned char)digits[0]) && !digits[1]))
+		number_text(percent ? 100 * value : value, *digits ? *digits - '0' : 0, buf,
+			    size);
 	else
 		return false;
 	return true;
@@ -108,19 +110,33 @@ static bool format_number(double value, const char *form, char *buf, size_t size
 
 /* As the table shows it, with its unit; or in the form that is asked for. */
 static void quote(const struct columns *c, const char *formula, const char *form, double value,
-		  char *buf, size_t size)
+		  struct text *out)
 {
 	int column = *form ? -1 : plain_column(c, formula);
-	size_t n;
+	const char *unit;
+	char buf[256];
 
 	if (column < 0) {
-		format_number(value, form, buf, size);
+		format_number(value, form, buf, sizeof(buf), &unit);
+		text_addf(out, "%s%s", buf, unit);
 		return;
 	}
-	column_text(&c->list[column], value, buf, size);
-	n = strlen(buf);
-	if (*c->list[column].unit)
-		snprintf(buf + n, size - n, " %s", c->list[column].unit);
+	column_text(&c->list[column], value, buf, sizeof(buf));
+	text_addf(out, "%s%s%s", buf, *c->list[column].unit ? " " : "", c->list[column].unit);
+}
+
+/* "94 to 97 %"; "95 %" where both ends are the same to so many digits. */
+static void quote_range(double low, double high, const char *form, struct text *out)
+{
+	char first[64], last[64];
+	const char *unit;
+
+	format_number(low, form, first, sizeof(first), &unit);
+	format_number(high, form, last, sizeof(last), &unit);
+	if (strcmp(first, last))
+		text_addf(out, "%s to %s%s", first, last, unit);
+	else
+		text_addf(out, "%s%s", first, unit);
 }
 
 static const char *find_word(const struct finding *f, const char *name)
@@ -131,35 +147,67 @@ static const char *find_word(const struct finding *f, const char *name)
 	return NULL;
 }
 
+/* The text that a column has in this row or, "layers[devices=5]", in another; or NULL. */
+static const char *find_text(const struct inquiry *q, const char *formula)
+{
+	int column = plain_column(q->results->columns, formula);
+	const char *open = strchr(formula, '[');
+	const struct row *row = q->row;
+	char elsewhere[EXPRESSION_MAX];
+
+	if (column < 0)
+		return NULL;
+	if (open) {
+		snprintf(elsewhere, sizeof(elsewhere), "%.*s", (int)strcspn(open + 1, "]"),
+			 open + 1);
+		row = row_elsewhere(q->results, row, elsewhere);
+	}
+	return row ? row->cells[column].text : NULL;
+}
+
+static enum telling tell_number(const struct inquiry *q, const char *formula, const char *form,
+				struct text *out, json_t *numbers)
+{
+	const struct columns *c = q->results->columns;
+	bool range = !strcmp(formula, "range");
+	struct quantity x, high;
+	size_t begin = out->len;
+
+	if (results_eval(q->results, q->row, range ? "low" : formula, q->found.numbers, &x,
+			 NULL) != OK ||
+	    isnan(x.value))
+		return NOT_KNOWN;
+	if (x.shared)
+		return SHARED_CORES;
+	if (range) {
+		results_eval(q->results, q->row, "high", q->found.numbers, &high, NULL);
+		quote_range(x.value, high.value, form, out);
+	} else {
+		quote(c, formula, form, x.value, out);
+	}
+	json_array_append_new(numbers, json_pack("{s:s, s:f, s:s}", "formula", formula, "value",
+						 x.value, "text", out->data + begin));
+	return TOLD;
+}
+
 enum telling claim_tell(const struct inquiry *q, const char *sentence, struct text *out,
 			json_t *numbers)
 {
-	const struct columns *c = q->results->columns;
-	char formula[EXPRESSION_MAX], form[8], shown[256];
+	char formula[EXPRESSION_MAX], form[8];
 	const char *open, *end;
 
 	for (; (open = next_number(sentence, formula, form, &end)); sentence = end) {
 		const char *word = find_word(&q->found, formula);
-		int column = plain_column(c, formula);
-		struct quantity x;
+		enum telling told = TOLD;
 
 		text_add_n(out, sentence, (size_t)(open - sentence));
-		if (!word && column >= 0 && !strchr(formula, '[') && q->row->cells[column].text)
-			word = q->row->cells[column].text;
-		if (word) {
+		word = word ? word : find_text(q, formula);
+		if (word)
 			text_add(out, word);
-			continue;
-		}
-		if (results_eval(q->results, q->row, formula, q->found.numbers, &x, NULL) !=
-			    OK ||
-		    isnan(x.value))
-			return NOT_KNOWN;
-		if (x.shared)
-			return SHARED_CORES;
-		quote(c, formula, form, x.value, shown, sizeof(shown));
-		text_add(out, shown);
-		json_array_append_new(numbers, json_pack("{s:s, s:f, s:s}", "formula", formula,
-							 "value", x.value, "text", shown));
+		else
+			told = tell_number(q, formula, form, out, numbers);
+		if (told != TOLD)
+			return told;
 	}
 	text_add(out, sentence);
 	return TOLD;
@@ -169,11 +217,11 @@ enum status sentence_check(const struct columns *c, const char *sentence, const 
 			   struct error *err)
 {
 	char formula[EXPRESSION_MAX], form[8], shown[64];
-	const char *open, *end;
+	const char *open, *end, *unit;
 	enum status st = OK;
 
 	for (; (open = next_number(sentence, formula, form, &end)); sentence = end) {
-		if (*form && !format_number(1, form, shown, sizeof(shown))) {
+		if (*form && !format_number(1, form, shown, sizeof(shown), &unit)) {
 			FAIL(err, ERR_USAGE, "%s: a number in the form '%s'", where, form);
 			return HINT(err, "ms, %%, %%1, b or a number of digits");
 		}

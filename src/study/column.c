@@ -47,12 +47,15 @@ static const struct column known[] = {
 	MS("bubble_ms", "bubble", "mean per_rank.breakdown_ms.bubble"),
 	MS("imbalance_ms", "waiting for slower ranks", "mean per_rank.breakdown_ms.imbalance"),
 	MS("other_ms", "other", "mean per_rank.breakdown_ms.other"),
+	/* what calibration has found of this machine, where virtual devices take part */
+	RATE("link_gb_per_s", "link", "GB/s", 1, NULL),
 	MS("predicted_ms", "step, predicted", "predicted_ms"),
 	PERCENT("predicted_bubble", "bubble, predicted", "predicted_bubble"),
 	PERCENT("utilization", "busy", "mean per_rank.utilization"),
 	PERCENT("utilization_min", "least busy rank", "min per_rank.utilization"),
 	PERCENT("utilization_max", "busiest rank", "max per_rank.utilization"),
 	PERCENT("utilization_0", "rank 0 busy", "per_rank.0.utilization"),
+	PERCENT("utilization_1", "rank 1 busy", "per_rank.1.utilization"),
 	RATE("busy_devices", "devices busy at once", "", 2, "sum per_rank.utilization"),
 	BYTES("peak_bytes", "memory", "max per_rank.peak_bytes"),
 	BYTES("peak_bytes_min", "least memory of a rank", "min per_rank.peak_bytes"),
@@ -69,8 +72,6 @@ static const struct column known[] = {
 	COUNT("messages", "messages of all ranks", "sum per_rank.p2p_messages"),
 	BYTES("p2p_bytes", "sent by a rank", "max per_rank.p2p_bytes"),
 	BYTES("collective_bytes", "summed by a rank", "max per_rank.collective_bytes"),
-	BYTES("collective_bytes_0", "moved by rank 0", "per_rank.0.collective_bytes"),
-	BYTES("collective_bytes_min", "least moved by a rank", "min per_rank.collective_bytes"),
 	TEXT("layers", "layers of each device", "ranges per_rank.layers"),
 	TEXT("memory_each", "memory of each rank", "list per_rank.peak_bytes"),
 	COUNT("steps", "steps", "steps"),
@@ -80,7 +81,7 @@ static const struct column known[] = {
 	COUNT("nonfinite_losses", "NaN or Inf", "nonfinite_losses"),
 	NUMBER("first_scale", "first loss scale", 0, "first_step.loss_scale"),
 	NUMBER("loss_scale", "loss scale", 0, "last_step.loss_scale"),
-	NUMBER("grad_norm", "last gradient norm", 6, "last_step.grad_norm"),
+	NUMBER("grad_norm", "last gradient norm", -1, "last_step.grad_norm"),
 	/* kolm max-batch and kolm schedule */
 	COUNT("max_batch", "largest batch", "rows.0.batch"),
 	BYTES("max_batch_bytes", "memory it takes", "rows.0.bytes"),
@@ -211,6 +212,25 @@ void columns_release(struct columns *c)
 	*c = (struct columns){0};
 }
 
+void number_text(double value, int digits, char *buf, size_t size)
+{
+	char plain[400];
+	size_t sign, whole, n = 0;
+
+	if (digits < 0 && fabs(value) < 1000)
+		snprintf(plain, sizeof(plain), "%.3g", value);
+	else
+		snprintf(plain, sizeof(plain), "%.*f", imax(digits, 0), value);
+	sign = plain[0] == '-';
+	whole = sign + strspn(plain + sign, "0123456789");
+	for (size_t i = 0; plain[i] && n + 2 < size; i++) {
+		if (i > sign && i < whole && whole - sign > 4 && (whole - i) % 3 == 0)
+			buf[n++] = ',';
+		buf[n++] = plain[i];
+	}
+	buf[n] = '\0';
+}
+
 void column_text(const struct column *c, double value, char *buf, size_t size)
 {
 	if (isnan(value)) {
@@ -231,9 +251,9 @@ void column_text(const struct column *c, double value, char *buf, size_t size)
 		snprintf(buf, size, "%s", value != 0 ? "yes" : "");
 		break;
 	case KIND_INTEGER:
-		snprintf(buf, size, "%.0f", value);
+		number_text(value, 0, buf, size);
 		break;
 	default:
-		snprintf(buf, size, "%.*f", c->digits, value);
+		number_text(value, c->digits, buf, size);
 	}
 }

@@ -20,7 +20,7 @@ extern const char *const column_kinds[];
 struct column {
 	const char *key, *label, *unit;
 	enum column_kind kind;
-	int digits;
+	int digits;	       /* behind the point; -1: three that count */
 	const char *from;      /* "[max|min|mean|sum|list|ranges ]a.b.0.c", or NULL */
 	const char *formula;   /* or NULL; none of the three: known from the case itself */
 	const json_t *observe; /* claims about its row that make its text, or NULL */
@@ -52,6 +52,9 @@ enum status columns_check_formula(const struct columns *c, const char *formula,
 				  const struct constant *more, const char *where,
 				  struct error *err);
 
+/* With so many digits behind the point, or (-1) three that count; thousands are set apart from
+   five digits on: 8192 is a dimension, 12,345 a quantity. */
+void number_text(double value, int digits, char *buf, size_t size);
 /* A value as tables show it. */
 void column_text(const struct column *c, double value, char *buf, size_t size);
 

@@ -22,6 +22,26 @@ enum status evidence_init(struct evidence *e, const struct plan *p, struct error
 	return FAIL(err, ERR_MEMORY, "no memory for the results of %d cases", p->count);
 }
 
+void evidence_put(struct evidence *e, const struct plan *p, int index, int rep,
+		  json_t *document)
+{
+	bool once = plan_runs_of(p, &p->cases[index]) == 1;
+
+	for (int k = once ? 0 : rep; k < (once ? e->reps : rep + 1); k++)
+		e->documents[index * e->reps + k] = json_incref(document);
+	json_decref(document);
+}
+
+int evidence_runs(const struct evidence *e, const struct plan *p)
+{
+	int runs = 0;
+
+	for (int i = 0; i < p->count; i++)
+		for (int rep = 0; rep < plan_runs_of(p, &p->cases[i]); rep++)
+			runs += e->documents[i * e->reps + rep] != NULL;
+	return runs;
+}
+
 void evidence_release(struct evidence *e)
 {
 	for (int i = 0; i < e->cases * e->reps; i++)

@@ -345,6 +345,20 @@ out:
 	return st;
 }
 
+int plan_runs_of(const struct plan *p, const struct run_case *c)
+{
+	return strcmp(c->command, "train") || c->place == PLACE_VIRTUAL ? 1 : p->reps;
+}
+
+int plan_runs(const struct plan *p)
+{
+	int runs = 0;
+
+	for (int i = 0; i < p->count; i++)
+		runs += plan_runs_of(p, &p->cases[i]);
+	return runs;
+}
+
 void plan_release(struct plan *p)
 {
 	for (int i = 0; i < p->count; i++)

@@ -9,7 +9,7 @@
 static const struct {
 	const char *name;
 	int min, max;
-} bounds[] = {{"repetitions", 1, STUDY_REPS_MAX}, {"digits", 0, 12}};
+} bounds[] = {{"repetitions", 1, STUDY_REPS_MAX}, {"digits", -1, 12}};
 
 static int type_of(const json_t *value)
 {

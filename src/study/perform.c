@@ -74,12 +74,9 @@ static enum status stopped(const struct study *s, const struct plan *p,
 {
 	const char *name;
 	enum status code = error_of_signal(number, &name);
-	int good = 0;
 
-	for (int i = 0; i < p->count * p->reps; i++)
-		good += e->documents[i] != NULL;
-	FAIL(err, code, "%s was stopped by %s: %d of %d runs are kept", s->name, name, good,
-	     p->count * p->reps);
+	FAIL(err, code, "%s was stopped by %s: %d of %d runs are kept", s->name, name,
+	     evidence_runs(e, p), plan_runs(p));
 	return HINT(err, "the same command goes on from there");
 }
 

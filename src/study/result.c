@@ -188,6 +188,10 @@ static enum status write_document(const struct result *r, struct error *err)
 	plan_add_text(r->tables->plan, s->about, &about);
 	json_put_string(&j, "about", about.data);
 	text_release(&about);
+	text_init(&about);
+	tables_add_reading(r->tables, &about);
+	json_put_string(&j, "reading", about.data);
+	text_release(&about);
 	json_put_bool(&j, "quick", r->quick);
 	json_put_bool(&j, "complete", r->complete);
 	put_machine(&j);
@@ -267,17 +271,18 @@ static const char *string_of(const json_t *object, const char *name)
 static void add_answer(struct text *out, const json_t *answer)
 {
 	const json_t *parts = json_object_get(answer, "parts");
+	const char *verdict = string_of(answer, "verdict");
 
 	text_addf(out, "%s  %s\n  %s\n", string_of(answer, "id"), string_of(answer, "question"),
-		  string_of(answer, "verdict"));
+		  verdict);
 	for (size_t i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 		const json_t *sentences = json_object_get(part, "sentences");
 		const char *device = string_of(part, "device");
 
-		if (*device)
-			text_addf(out, "  %s: ", device);
-		text_addf(out, "%s%s", *device ? "" : "  ", string_of(part, "verdict"));
+		text_addf(out, "  %s%s", device, *device ? ":" : "");
+		if (strcmp(string_of(part, "verdict"), verdict))
+			text_addf(out, " %s", string_of(part, "verdict"));
 		for (size_t k = 0; k < json_array_size(sentences); k++)
 			text_addf(out, " %s", json_string_value(json_array_get(sentences, k)));
 		text_add(out, "\n");
@@ -296,6 +301,8 @@ void result_print(const struct result *r)
 	text_add(&text, "\n\n");
 	for (size_t i = 0; i < json_array_size(tables); i++)
 		table_add_text(r->tables, json_array_get(tables, i), &text);
+	tables_add_reading(r->tables, &text);
+	text_add(&text, "\n\n");
 	for (size_t i = 0; i < json_array_size(r->answers); i++)
 		add_answer(&text, json_array_get(r->answers, i));
 	text_add(&text, "\n");

@@ -2,6 +2,7 @@
 #include "study/results.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "study/calibrate.h"
 #include "study/formula.h"
 #include "study/path.h"
 
@@ -152,9 +153,9 @@ bool row_differs_only_in(const struct results *r, const struct row *row,
 	return is_elsewhere(r, row, other, elsewhere);
 }
 
-/* The row that elsewhere means, seen from row; rows are in the order of the axes' values. */
-static const struct row *find_elsewhere(const struct results *r, const struct row *row,
-					const char *elsewhere)
+/* Rows are in the order of the axes' values. */
+const struct row *row_elsewhere(const struct results *r, const struct row *row,
+				const char *elsewhere)
 {
 	const struct row *found = NULL;
 	bool last = strstr(elsewhere, "=last"), prev = strstr(elsewhere, "=prev");
@@ -240,7 +241,7 @@ static bool lookup(void *arg, const char *name, const char *elsewhere, double *v
 			return true;
 		}
 	if (elsewhere)
-		row = find_elsewhere(r, row, elsewhere);
+		row = row_elsewhere(r, row, elsewhere);
 	if (!row)
 		return true;
 	column = find_column(r->columns, name, &range);
@@ -316,6 +317,14 @@ static void fill_measured(struct results *r, struct row *row, int column, json_t
 	cell->value = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
+/* The same in all repetitions. */
+static void fill_number(const struct results *r, struct cell *cell, double value)
+{
+	cell->value = value;
+	for (int rep = 0; rep < r->reps; rep++)
+		cell->reps[rep] = value;
+}
+
 /* What is known before anything runs. */
 static void fill_known(struct results *r, struct row *row, int column)
 {
@@ -330,12 +339,12 @@ static void fill_known(struct results *r, struct row *row, int column)
 		text = k->group;
 	else if (!strcmp(c->key, "device"))
 		text = strcmp(k->command, "train") ? "" : place_names[k->place];
+	else if (!strcmp(c->key, "link_gb_per_s"))
+		fill_number(r, cell, r->link_gb_per_s);
 	for (int i = 0; i < k->axis_count && !text; i++)
 		if (!strcmp(k->axes[i].axis, c->key)) {
 			text = c->kind == KIND_TEXT ? k->axes[i].text : NULL;
-			cell->value = k->axes[i].number;
-			for (int rep = 0; rep < r->reps; rep++)
-				cell->reps[rep] = cell->value;
+			fill_number(r, cell, k->axes[i].number);
 		}
 	if (text)
 		cell->text = strdup(text);
@@ -391,7 +400,8 @@ enum status results_init(struct results *r, const struct columns *c, const struc
 	int rows = 0;
 	enum status st;
 
-	*r = (struct results){.columns = c, .reps = p->reps};
+	*r = (struct results){
+		.columns = c, .reps = p->reps, .link_gb_per_s = calibrate_speed(p, "link")};
 	for (int i = 0; i < p->count; i++)
 		rows += rows_of(&p->cases[i], per_rank);
 	TRY(allocate(r, rows, err));

@@ -17,6 +17,12 @@ struct evidence {
 
 enum status evidence_init(struct evidence *e, const struct plan *p, struct error *err);
 void evidence_release(struct evidence *e);
+/* What a run of a case has left, the evidence's now. Where a case is run once, it holds for
+   every repetition. */
+void evidence_put(struct evidence *e, const struct plan *p, int index, int rep,
+		  json_t *document);
+/* How many runs have left something. */
+int evidence_runs(const struct evidence *e, const struct plan *p);
 
 /*
  * The document of a finished run: summary.json (or output.json of another command) with
@@ -43,8 +49,9 @@ struct results {
 	const struct columns *columns;
 	struct row *rows;
 	int count, reps;
-	struct cell *cells; /* all of them */
-	double *values;	    /* and all repetitions */
+	double link_gb_per_s; /* that virtual devices have, NAN without them */
+	struct cell *cells;   /* all of them */
+	double *values;	      /* and all repetitions */
 };
 
 enum status results_init(struct results *r, const struct columns *c, const struct plan *p,
@@ -75,6 +82,10 @@ enum status results_eval(const struct results *r, const struct row *row, const c
 /* Is other the same case as row but for that axis? */
 bool row_differs_only_in(const struct results *r, const struct row *row,
 			 const struct row *other, const char *axis);
+
+/* The row that "ranks=1,delay=none" means, seen from this one, or NULL. */
+const struct row *row_elsewhere(const struct results *r, const struct row *row,
+				const char *elsewhere);
 
 /* Does the row have these values ({"ranks": [2, 4], "device": "real"})? NULL: all do. */
 bool row_matches(const struct results *r, const struct row *row, const json_t *where);

@@ -48,6 +48,8 @@ enum status runner_write_commands(const struct runner *r, struct error *err)
 	text_init(&lines);
 	for (int rep = 0; rep < r->plan->reps; rep++)
 		for (int i = 0; i < r->plan->count; i++) {
+			if (rep >= plan_runs_of(r->plan, &r->plan->cases[i]))
+				continue;
 			TRY(command_line(r, &r->plan->cases[i], rep, false, &lines, err));
 			text_add(&lines, "\n");
 		}
@@ -116,22 +118,19 @@ static void note_failure(struct runner *r, int index, const char *reason)
 static enum status check_disk(const struct runner *r, const char *reason, struct error *err)
 {
 	struct statvfs disk;
-	int good = 0;
 
 	if (!strstr(reason, "No space left") &&
 	    (statvfs(r->folder, &disk) || disk.f_bavail * disk.f_frsize > FULL_BYTES))
 		return OK;
-	for (int i = 0; i < r->plan->count * r->plan->reps; i++)
-		good += r->evidence->documents[i] != NULL;
-	FAIL(err, ERR_FAILED, "the disk of %s is full: %d of %d runs are kept", r->folder, good,
-	     r->plan->count * r->plan->reps);
+	FAIL(err, ERR_FAILED, "the disk of %s is full: %d of %d runs are kept", r->folder,
+	     evidence_runs(r->evidence, r->plan), plan_runs(r->plan));
 	return HINT(err, "free some space and give the same command again");
 }
 
 static enum status run_one(struct runner *r, int index, int rep, double *ms, struct error *err)
 {
 	const struct run_case *c = &r->plan->cases[index];
-	json_t **document = &r->evidence->documents[index * r->plan->reps + rep];
+	json_t *document;
 	struct case_args args = {.argc = 0};
 	struct child_result result = {.ok = false};
 	char folder[PATH_MAX];
@@ -147,8 +146,9 @@ static enum status run_one(struct runner *r, int index, int rep, double *ms, str
 		goto out;
 	if (result.ok && strcmp(c->command, "train"))
 		TRY(keep_output(r, c, rep, folder, &result.output, err));
-	*document = result.ok ? evidence_read(folder, c->command) : NULL;
-	if (*document)
+	document = result.ok ? evidence_read(folder, c->command) : NULL;
+	evidence_put(r->evidence, r->plan, index, rep, document);
+	if (document)
 		goto out;
 	note_failure(r, index, result.ok ? "it left no summary.json" : result.reason);
 	TRY(check_disk(r, r->evidence->failed[index] ? r->evidence->failed[index] : "", err));
@@ -163,6 +163,7 @@ struct timing {
 	double *ms; /* (cases) of the last run of each, NAN: none yet */
 	double total;
 	int count;
+	int shown; /* runs so far, those that were there already included */
 };
 
 static bool has_failed(const struct runner *r, int index)
@@ -182,7 +183,7 @@ static double time_left_s(const struct runner *r, const struct timing *p, int re
 	return left / 1e3;
 }
 
-static void show(const struct runner *r, const struct timing *p, int rep, int index)
+static void show(const struct runner *r, struct timing *p, int rep, int index)
 {
 	const struct run_case *c = &r->plan->cases[index];
 	const json_t *document = r->evidence->documents[index * r->plan->reps + rep];
@@ -196,9 +197,8 @@ static void show(const struct runner *r, const struct timing *p, int rep, int in
 	else
 		snprintf(what, sizeof(what), "done");
 	snprintf(left, sizeof(left), "%.0f s left", time_left_s(r, p, rep, index));
-	log_info("%s %d/%d: %s, repetition %d: %s; %s", r->study->name,
-		 rep * r->plan->count + index + 1, r->plan->count * r->plan->reps, c->name,
-		 rep + 1, what, left);
+	log_info("%s %d/%d: %s, repetition %d: %s; %s", r->study->name, ++p->shown,
+		 plan_runs(r->plan), c->name, rep + 1, what, left);
 }
 
 static enum status run_all(struct runner *r, struct timing *p, struct error *err)
@@ -223,25 +223,22 @@ out:
 enum status runner_run(struct runner *r, struct error *err)
 {
 	struct timing p = {.ms = calloc((size_t)r->plan->count, sizeof(*p.ms))};
-	int kept = 0;
 	enum status st;
 
 	if (!p.ms)
 		return FAIL(err, ERR_MEMORY, "no memory for %d cases", r->plan->count);
 	for (int i = 0; i < r->plan->count; i++) {
 		p.ms[i] = NAN;
-		for (int rep = 0; rep < r->plan->reps; rep++) {
-			json_t **at = &r->evidence->documents[i * r->plan->reps + rep];
-
-			*at = finished(r, &r->plan->cases[i], rep);
-			kept += *at != NULL;
-		}
+		for (int rep = 0; rep < plan_runs_of(r->plan, &r->plan->cases[i]); rep++)
+			evidence_put(r->evidence, r->plan, i, rep,
+				     finished(r, &r->plan->cases[i], rep));
 	}
+	p.shown = evidence_runs(r->evidence, r->plan);
 	log_info("%s: %d cases, %d runs; they go to %s/runs", r->study->name, r->plan->count,
-		 r->plan->count * r->plan->reps, r->folder);
-	if (kept)
+		 plan_runs(r->plan), r->folder);
+	if (p.shown)
 		log_info("%s: %d of %d runs are there already and are kept", r->study->name,
-			 kept, r->plan->count * r->plan->reps);
+			 p.shown, plan_runs(r->plan));
 	TRY(run_all(r, &p, err));
 out:
 	free(p.ms);

@@ -92,6 +92,11 @@ struct plan {
 enum status plan_init(struct plan *p, const struct study *s, const struct plan_options *o,
 		      struct error *err);
 void plan_release(struct plan *p);
+/* How often a case is run: what does not depend on the machine is the same every time, and is
+   run once. */
+int plan_runs_of(const struct plan *p, const struct run_case *c);
+/* Of all cases together. */
+int plan_runs(const struct plan *p);
 
 /* A text of the study with {axis} and {option} replaced by the values that the plan has:
    "1, 2 and 4". A quick plan says what it does, not what the whole one would do. */

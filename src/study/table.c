@@ -81,29 +81,31 @@ void table_add_caption(const struct tables *t, const json_t *table, struct text 
 			text_addf(out, "%s%s %s", out->len ? ", " : "", options[i], value);
 }
 
-void table_add_note(const struct tables *t, const json_t *table, struct text *out)
+void tables_add_reading(const struct tables *t, struct text *out)
 {
-	const struct results *r = table_results(t, table);
-	const char *own = json_string_value(json_object_get(table, "note"));
-	char devices[400];
-	int partly = 0;
-
 	if (t->plan->reps == 1)
 		text_add(out, "One run each: the spread is not known.");
 	else
 		text_addf(out, "Median of %d runs, ± half %s.", t->plan->reps,
 			  t->plan->reps > 3 ? "the distance of the quartiles"
 					    : "of their range");
+	calibrate_describe(t->plan, out);
+}
+
+void table_add_note(const struct tables *t, const json_t *table, struct text *out)
+{
+	const struct results *r = table_results(t, table);
+	const char *own = json_string_value(json_object_get(table, "note"));
+	int partly = 0;
+
 	for (int i = 0; i < r->count; i++)
 		partly += is_shown(r, table, &r->rows[i]) && r->rows[i].good &&
 			  r->rows[i].good < r->reps;
 	if (partly)
-		text_addf(out, " Of %d rows some runs are missing or failed.", partly);
-	calibrate_describe(t->plan, devices, sizeof(devices));
-	if (*devices)
-		text_addf(out, " %s", devices);
+		text_addf(out, "%sOf %d rows some runs are missing or failed.",
+			  out->len ? " " : "", partly);
 	if (own)
-		text_addf(out, " %s", own);
+		text_addf(out, "%s%s", out->len ? " " : "", own);
 }
 
 static void put_column(const struct results *r, const json_t *table, size_t i, struct json *j)
@@ -117,7 +119,8 @@ static void put_column(const struct results *r, const json_t *table, size_t i, s
 	json_put_string(j, "unit", c->unit);
 	json_put_string(j, "kind", column_kinds[c->kind]);
 	if (has_spread(c)) {
-		json_put_int(j, "digits", c->digits);
+		if (c->digits >= 0)
+			json_put_int(j, "digits", c->digits);
 		snprintf(spread, sizeof(spread), "%s_spread", c->key);
 		json_put_string(j, "spread", spread);
 	}
@@ -360,6 +363,7 @@ void table_add_markdown(const struct tables *t, const json_t *table, struct text
 		text_add(out, "\n");
 	}
 	text_init(&note);
+	tables_add_reading(t, &note);
 	table_add_note(t, table, &note);
 	text_add(out, "\n");
 	add_markdown(out, note.data);
@@ -384,6 +388,17 @@ static void add_padded(struct text *out, const char *s, int width, bool left)
 	text_addf(out, "%*s%s%*s", left || blanks < 0 ? 0 : blanks, "", s,
 		  left && blanks > 0 ? blanks : 0, "");
 	text_add(out, "  ");
+}
+
+static void add_note_below(const struct tables *t, const json_t *table, struct text *out)
+{
+	struct text note;
+
+	text_init(&note);
+	table_add_note(t, table, &note);
+	if (note.len)
+		text_addf(out, "\n%s\n", note.data);
+	text_release(&note);
 }
 
 void table_add_text(const struct tables *t, const json_t *table, struct text *out)
@@ -425,7 +440,6 @@ void table_add_text(const struct tables *t, const json_t *table, struct text *ou
 			text_addf(out, "failed: %s", r->rows[k].failed);
 		text_add(out, "\n");
 	}
+	add_note_below(t, table, out);
 	text_add(out, "\n");
-	table_add_note(t, table, out);
-	text_add(out, "\n\n");
 }

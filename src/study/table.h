@@ -22,7 +22,9 @@ void table_add_text(const struct tables *t, const json_t *table, struct text *ou
 
 /* What all its rows have in common: "dim 1024, depth 8, batch 64". */
 void table_add_caption(const struct tables *t, const json_t *table, struct text *out);
-/* How it was measured: repetitions, spread, failures, devices, and its own note. */
+/* How all tables are to be read: repetitions, spread, what simulated devices are. */
+void tables_add_reading(const struct tables *t, struct text *out);
+/* What is special to this one: runs that are missing, and its own note. */
 void table_add_note(const struct tables *t, const json_t *table, struct text *out);
 
 #endif

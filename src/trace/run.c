@@ -244,6 +244,8 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "p2p_messages", own->traffic.messages);
 	json_put_int(j, "p2p_bytes", own->traffic.bytes);
 	json_put_int(j, "collective_bytes", own->traffic.collective_bytes);
+	json_put_int(j, "traffic_in_bytes", own->traffic.moved.in);
+	json_put_int(j, "traffic_out_bytes", own->traffic.moved.out);
 	json_begin_array(j, "layers");
 	for (int i = 0; i < s->config->depth; i++)
 		if (partition_part_of(s->engine->options.partition, i) % s->grid->pp == c.pp)

@@ -95,6 +95,9 @@ def enter_namespace():
 
 def enter(limits=(), user=None, closed=()):
     """In the new process, before it becomes the command."""
+    # A shell has its background jobs ignore Ctrl-C, nohup a hang-up: that is not passed on.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     # Whoever takes all memory goes first, before anybody else on this machine.
     pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
     for what, value in limits:

@@ -65,6 +65,9 @@ done
 "$KOLM" train --config changed/config.json --quiet --run-dir again || fail "config.json as it is"
 cmp -s changed/config.json again/config.json || fail "config.json changes when it is read back"
 grep -q '"collective_bytes": [1-9]' again/summary.json || fail "no bytes in collectives"
+# What goes out of one rank comes in to another.
+total() { grep -o "\"traffic_$1_bytes\": [0-9]*" again/summary.json | awk '{ n += $2 } END { print n }'; }
+[ "$(total in)" -gt 0 ] && [ "$(total in)" = "$(total out)" ] || fail "in $(total in), out $(total out)"
 expect_error 2 'use an even --depth' "$KOLM" train --data csv:digits/digits.csv --depth 3 --mp 4 --dim 16
 "$KOLM" verify --dim 16 --pp 2 --lr 1e6 --optimizer momentum >/dev/null 2>err.txt
 [ $? = 1 ] || fail "verify of a run that diverges"

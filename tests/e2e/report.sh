@@ -60,6 +60,28 @@ else
 	[ ! -e out/report.pdf ] || fail "a PDF without cairo?"
 fi
 
+# All that is handed in: a folder, and the same as an archive.
+"$KOLM" report "$samples" --bundle hand-in >/dev/null 2>&1 || fail "a bundle as a folder"
+for file in report.html commands.txt; do [ -s hand-in/$file ] || fail "no $file in the bundle"; done
+[ "$(find hand-in/tables -name 'table-*.csv' | wc -l)" -ge 3 ] || fail "tables: $(ls hand-in/tables)"
+[ "$(find hand-in/figures -name 'figure-*.svg' | wc -l)" -ge 3 ] || fail "figures: $(ls hand-in/figures)"
+if command -v xmllint >/dev/null; then
+	xmllint --noout --nonet hand-in/figures/*.svg 2>problems.txt || fail "not well-formed: $(head -n 3 problems.txt)"
+fi
+expect_error 2 "hand-in is not empty; give a new folder, or a FILE.zip" "$KOLM" report "$samples" --bundle hand-in
+if "$KOLM" doctor --json | grep -q "bundles with libzip"; then
+	"$KOLM" report "$samples" --bundle hand-in.zip >said.txt 2>&1 || fail "a bundle: $(cat said.txt)"
+	"$KOLM" report "$samples" --bundle hand-in.zip >said.txt 2>&1 || fail "a bundle is replaced: $(cat said.txt)"
+	if command -v python3 >/dev/null; then
+		python3 -m zipfile -t hand-in.zip >said.txt || fail "it does not open: $(cat said.txt)"
+		python3 -m zipfile -e hand-in.zip opened
+		diff -r -q -x report.pdf hand-in opened || fail "folder and archive differ"
+	fi
+else
+	expect_error 1 "built without libzip" "$KOLM" report "$samples" --bundle hand-in.zip
+fi
+expect_error 1 "nowhere" "$KOLM" report "$samples" --bundle nowhere/at/all.zip
+
 # A study alone, then one that is broken, cut, or not there.
 "$KOLM" report "$samples/delay" >/dev/null 2>&1 && fail "a study that is not there"
 mkdir -p broken empty

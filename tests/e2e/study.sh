@@ -119,14 +119,20 @@ kept=$(stat -c %Y.%i out/slow/runs/ranks1-real-1/summary.json)
 grep -q '"complete": true' out/slow/result.json || fail "it is complete now"
 
 # ---- virtual devices: what was put in is found again ----
-"$KOLM" study delay --quick --only virtual --reps 1 --steps 6 --out out >/dev/null 2>err.txt || fail "delay: $(cat err.txt)"
+"$KOLM" study delay --quick --only virtual --reps 3 --steps 6 --out out >/dev/null 2>err.txt || fail "delay: $(cat err.txt)"
 [ -s out/calibration.json ] || fail "no calibration.json"
-grep -q 'on every number of ranks the step is longer by 1.00 to 1.00 times the 10 ms' out/delay/result.json ||
+# The same every time: run once, known of all repetitions.
+[ "$(find out/delay/runs -name summary.json | wc -l)" = 6 ] && [ "$(wc -l <out/delay/commands.txt)" = 6 ] || fail "6 runs: $(ls out/delay/runs)"
+grep -q 'delay 6/6: ' err.txt && grep -q '"complete": true' out/delay/result.json || fail "6 of 6: $(cat err.txt)"
+grep -q 'on every number of ranks it makes the step longer by 10.0 ms' out/delay/result.json ||
 	fail "the delay was not found: $(cat out/delay/delay.csv)"
 "$KOLM" study imbalance --quick --only virtual --reps 1 --steps 6 --out out >/dev/null 2>&1 || fail "imbalance"
-awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "rank_grown") c = i}
-	$2 == "20 ms" {n++; if ($c < 19.5 || $c > 20.5) bad = 1} END {exit !(n == 6 && !bad)}' out/imbalance/per-rank.csv ||
-	fail "not every rank's step grew by 20 ms: $(cat out/imbalance/per-rank.csv)"
+awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "grown") c = i}
+	$2 == "20 ms" {n++; if ($c < 19.5 || $c > 20.5) bad = 1} END {exit !(n == 2 && !bad)}' out/imbalance/imbalance.csv ||
+	fail "the step did not grow by 20 ms: $(cat out/imbalance/imbalance.csv)"
+# What all tables have in common is said once.
+grep -q '"reading": "One run each: .* Simulated devices compute nothing' out/imbalance/result.json || fail "how to read it"
+[ "$(grep -c 'Simulated devices compute nothing' out/imbalance/result.json)" = 1 ] || fail "it is said with every table"
 "$KOLM" study transfers --quick --only virtual --reps 1 --steps 5 --out out >/dev/null 2>&1 || fail "transfers"
 awk -F, 'NR > 1 {n++; if ($4 != $2 - 1) bad = 1} END {exit !(n == 3 && !bad)}' out/transfers/transfers.csv ||
 	fail "one transfer less than devices: $(cat out/transfers/transfers.csv)"

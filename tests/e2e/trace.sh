@@ -35,6 +35,12 @@ tail -n 1 step.svg | grep -q "^</svg>$" || fail "the SVG is cut"
 "$KOLM" train "${virtual[@]}" --steps 4 --warmup 0 --layers-per-stage 3,3,7,3 --quiet --run-dir uneven || fail "uneven"
 "$KOLM" trace uneven | grep -q "^stage 2 is busy 7. % longer than the mean$" || fail "the slow stage: $("$KOLM" trace uneven)"
 
+# Behind -- there are names only.
+mv pipe ./--quiet
+"$KOLM" trace --columns 60 -- --quiet | grep -q "^simulated, step 9$" || fail "a name that begins with dashes"
+mv ./--quiet pipe
+expect_error 2 "unexpected argument 'grid'" "$KOLM" trace -- pipe grid
+
 expect_error 2 "step 1 is not in the timeline; it has steps 2 to 9" "$KOLM" trace pipe --step 1
 expect_error 2 "can't read none: No such file.*; give the folder of a run" "$KOLM" trace none
 expect_error 2 "needs the folder of a run" "$KOLM" trace

@@ -80,7 +80,7 @@ fi
 grid="--dim 24 --dp 2 --pp 2 --mp 2 --micro-batches 4"
 "$KOLM" verify $grid --precision bf16 >out.txt || fail "bf16: $(cat out.txt)"
 grep -q "the same run up to rounding" out.txt || fail "bf16: $(cat out.txt)"
-grep -q "allowed: 3 times what rounding does to one rank. Results in bf16 .* are good to 0.0039" out.txt || fail "the model: $(cat out.txt)"
+grep -q "allowed: 3 times what rounding does to one rank, 6 times for a tensor alone. Results in bf16 .* are good to 0.0039" out.txt || fail "the model: $(cat out.txt)"
 "$KOLM" verify $grid --inject rank=5,step=7,scale=1.01 >out.txt 2>err.txt && fail "1 % in one step of fp32: $(cat out.txt)"
 grep -qE "first at step 7, gradient of layers\.[4-7]\.[a-z]*\[[0-9]+\]: [-0-9.e]+, on one rank [-0-9.e]+: NOT the same run" out.txt || fail "where: $(cat out.txt)"
 grep -q "this is not rounding: none of 65 runs on one rank did it" err.txt || fail "said: $(cat err.txt)"

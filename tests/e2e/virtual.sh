@@ -26,6 +26,10 @@ for p in 4 8; do
 	done
 done
 
+# Nothing is computed there, so there is no loss to print.
+"$KOLM" train --device $device --dim 64 --depth 2 --steps 2 --run-dir loss >out.txt 2>err.txt || fail "loss"
+grep -q 'loss -  ' out.txt && ! grep -q nan out.txt err.txt || fail "$(cat out.txt)"
+
 # Equal replicas compute equally long: what the machine itself takes is not of their time.
 train equal --device $device --dp 4 --depth 4 --steps 8
 [ "$(grep -o '"compute": [0-9.e-]*' equal/summary.json | sort -u | wc -l)" = 1 ] || fail "replicas differ: $(grep '"compute"' equal/summary.json)"

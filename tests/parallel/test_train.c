@@ -181,14 +181,21 @@ static bool run_alone(const struct train_case *c, struct numbers *out, struct ve
 	return true;
 }
 
-/* How far apart two runs are, at most, as a share. */
+/* How far apart two runs are, at most, as a share: of the largest loss, since that of a few
+   samples which are met well is what is left of larger numbers. */
 static double distance(const struct train_case *c, const struct numbers *a,
 		       const struct numbers *b)
 {
 	double most = c->csv ? difference(a->held_out, b->held_out) : 0;
+	double largest = 0;
 
 	for (int i = 0; i < STEPS; i++)
-		most = fmax(most, difference(a->losses[i], b->losses[i]));
+		largest = fmax(largest, fmax(fabs(a->losses[i]), fabs(b->losses[i])));
+	for (int i = 0; i < STEPS; i++)
+		if (a->losses[i] != b->losses[i])
+			most = fmax(most, isfinite(a->losses[i]) && isfinite(b->losses[i])
+						  ? fabs(a->losses[i] - b->losses[i]) / largest
+						  : INFINITY);
 	return most;
 }
 

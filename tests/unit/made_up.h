@@ -16,7 +16,7 @@ struct made {
 	double compute[MADE_RANKS_MAX], comm[MADE_RANKS_MAX], imbalance[MADE_RANKS_MAX],
 		other[MADE_RANKS_MAX], busy[MADE_RANKS_MAX];
 	double memory_0, memory, activations, optimizer, params;
-	double collective_0, collective, messages, transfers;
+	double collective, traffic_0, traffic, messages, transfers; /* traffic: each way */
 	double first_loss, final_loss, skipped, loss_scale, bubble;
 	double max_batch, theory_activations;
 };
@@ -56,12 +56,14 @@ static inline json_t *made_ranks(const struct run_case *c, const struct made *m)
 			"layers", i, "breakdown_ms", "compute", m->compute[i], "comm_exposed",
 			m->comm[i], "bubble", 0.0, "imbalance", m->imbalance[i], "other",
 			m->other[i]);
-		json_t *bytes = json_pack(
-			"{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "peak_bytes",
-			i ? m->memory : m->memory_0, "params_bytes", m->params, "grads_bytes",
-			m->params, "optimizer_bytes", m->optimizer, "activations_bytes",
-			m->activations, "collective_bytes", i ? m->collective : m->collective_0,
-			"p2p_messages", m->messages, "p2p_bytes", 4096.0);
+		json_t *bytes = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+					  "peak_bytes", i ? m->memory : m->memory_0,
+					  "params_bytes", m->params, "grads_bytes", m->params,
+					  "optimizer_bytes", m->optimizer, "activations_bytes",
+					  m->activations, "collective_bytes", m->collective,
+					  "traffic_in_bytes", i ? m->traffic : m->traffic_0,
+					  "traffic_out_bytes", i ? m->traffic : m->traffic_0,
+					  "p2p_messages", m->messages, "p2p_bytes", 4096.0);
 
 		json_object_update_new(one, bytes);
 		json_array_append_new(ranks, one);

@@ -63,10 +63,12 @@ static void make_run(struct world *w, const struct run_case *c, int rep, struct 
 	m->memory = 1e6 * uniform(&y->random, 1, 3);
 	m->params = m->optimizer = 4e5;
 	m->activations = 1e5 * uniform(&y->random, 1, 3);
-	m->collective_0 = 1e6 * uniform(&y->random, 1, 4);
+	m->traffic_0 = 1e6 * uniform(&y->random, 1, 4);
+	m->traffic = 1e6 * uniform(&y->random, 1, 4);
 	m->collective = 1e6 * uniform(&y->random, 1, 4);
 	m->transfers = made_option(c, "pp", 1) - 1;
-	m->messages = 10;
+	m->messages = m->transfers * random_int(&y->random, 1, 3) *
+		      made_option(c, "steps", 35) * made_option(c, "micro-batches", 1) / ranks;
 	m->first_loss = 2;
 	m->final_loss = y->noise ? noisy(y, 1) : 1 + made_option(c, "seed", 0);
 	m->skipped = random_int(&y->random, 0, 3) == 0;
@@ -99,9 +101,8 @@ static bool same(double a, double b)
 /* Formulas that use what a fit has found can't be seen without it. */
 static bool uses_finding(const char *formula)
 {
-	static const char *const names[] = {"slope",  "offset", "r2",	    "points",
-					    "serial", "limit",	"fraction", "largest",
-					    "second", "lowest", "highest"};
+	static const char *const names[] = {"slope", "offset",	 "r2",	    "points", "serial",
+					    "limit", "fraction", "largest", "second", "range"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strstr(formula, names[i]))
@@ -109,12 +110,21 @@ static bool uses_finding(const char *formula)
 	return false;
 }
 
-/* "12.3 ms", "92 %": does it say this value? Half a unit of its last digit may be lost. */
-static void check_shown(const json_t *claim, const char *shown, double value)
+/* "12.3 ms", "92 %", "12,345": does it say this value? Half a unit of its last digit may be
+   lost. */
+static void check_shown(const json_t *claim, const char *text, double value)
 {
-	char *end;
-	double said = strtod(shown, &end), unit = 1;
-	const char *point = strchr(shown, '.');
+	char shown[256], *end;
+	double said, unit = 1;
+	const char *point;
+	size_t n = 0;
+
+	for (const char *c = text; *c && n < sizeof(shown) - 1; c++)
+		if (*c != ',')
+			shown[n++] = *c;
+	shown[n] = '\0';
+	point = strchr(shown, '.');
+	said = strtod(shown, &end);
 
 	if (end == shown || strstr(end, "iB") || *end == 'e' || strchr(shown, 'e'))
 		return;
@@ -122,9 +132,6 @@ static void check_shown(const json_t *claim, const char *shown, double value)
 		value *= 100;
 	for (const char *c = point ? point + 1 : end; c < end; c++)
 		unit /= 10;
-	/* Three digits that count may end before the point. */
-	if (fabs(value) >= 1000 && !point)
-		unit = fmax(unit, fabs(value) / 100);
 	if (fabs(said - value) > 0.5001 * unit)
 		wrong(claim, "'%s' is said of %.9g", shown, value);
 }
@@ -141,7 +148,11 @@ static void check_numbers(struct witness *x, const json_t *claim)
 
 		if (!strstr(made_text(claim, "text"), shown))
 			wrong(claim, "'%s' is not in the sentence", shown);
-		check_shown(claim, shown, value);
+		if (strcmp(formula, "range"))
+			check_shown(claim, shown, value);
+		/* Only a range may lie on both sides of nothing. */
+		if (strcmp(formula, "range") && *shown == '-')
+			wrong(claim, "less than nothing: '%s'", shown);
 		if (uses_finding(formula))
 			continue;
 		x->rep = -1;
@@ -167,6 +178,50 @@ static bool all_beyond(struct witness *x, const char *formula, double with, int 
 	return beyond && !x->shared;
 }
 
+/* Do all repetitions lie within a tenth, the widest margin that there is by itself? */
+static bool all_near(struct witness *x, const char *formula, double with)
+{
+	bool near = true;
+
+	for (x->rep = -1; x->rep < x->world->plan.reps; x->rep++)
+		near = near && !(fabs(witness_eval(x, formula) - with) > 0.1001 * fabs(with));
+	x->rep = -1;
+	return near;
+}
+
+static bool is_open(const char *outcome)
+{
+	return !strcmp(outcome, "unsure") || !strcmp(outcome, "faint") ||
+	       !strcmp(outcome, "otherwise");
+}
+
+/* What can't be told is not said as if it could be: it says so, or gives the range. */
+static void check_unsure(struct witness *x, const json_t *claim)
+{
+	const json_t *numbers = json_object_get(claim, "numbers");
+	const char *formula = made_text(claim, "formula"), *text = made_text(claim, "text");
+	const char *range = NULL;
+	double low, high;
+	char *end;
+
+	for (size_t i = 0; i < json_array_size(numbers); i++)
+		if (!strcmp(made_text(json_array_get(numbers, i), "formula"), "range"))
+			range = made_text(json_array_get(numbers, i), "text");
+	if (*text && !range && !strstr(text, "can't"))
+		wrong(claim, "that sounds sure");
+	if (!range || !*formula || uses_finding(formula) || json_object_get(claim, "over"))
+		return;
+	low = strtod(range, &end);
+	high = strncmp(end, " to ", 4) ? low : strtod(end + 4, &end);
+	for (x->rep = 0; x->rep < x->world->plan.reps; x->rep++) {
+		double value = witness_eval(x, formula) * (!strncmp(end, " %", 2) ? 100 : 1);
+
+		if (value < low - 0.51 || value > high + 0.51)
+			wrong(claim, "%.9g is not in '%s'", value, range);
+	}
+	x->rep = -1;
+}
+
 static void check_compare(struct witness *x, const json_t *claim)
 {
 	const char *formula = made_text(claim, "formula"),
@@ -183,9 +238,11 @@ static void check_compare(struct witness *x, const json_t *claim)
 		wrong(claim, "not above");
 	if (!strcmp(outcome, "below") && !below)
 		wrong(claim, "not below");
+	if (!strcmp(outcome, "alike") && !all_near(x, formula, with))
+		wrong(claim, "not alike");
 	/* Clearly different repetitions are not called alike. */
 	if (!strcmp(outcome, "unsure") && x->world->plan.reps > 2 && fabs(with) > 0 &&
-	    !x->shared) {
+	    !json_object_get(claim, "over") && !x->shared) {
 		double value = witness_eval(x, formula);
 
 		if ((above && value > 2 * with && with > 0) ||
@@ -251,8 +308,11 @@ static void check_part(const struct world *w, const json_t *part)
 		decided += claim_is_decided(claim);
 		check_numbers(&x, claim);
 		if (!strcmp(made_text(claim, "relation"), "compare") &&
-		    strcmp(made_text(claim, "outcome"), "mixed") && claim_is_decided(claim))
+		    strcmp(made_text(claim, "outcome"), "mixed") &&
+		    (claim_is_decided(claim) || !strcmp(made_text(claim, "outcome"), "unsure")))
 			check_compare(&x, claim);
+		if (is_open(made_text(claim, "outcome")))
+			check_unsure(&x, claim);
 		if (!strcmp(made_text(claim, "relation"), "fit")) {
 			check_fit(claim);
 			check_limit(w, &w->plan.cases[x.number], claim);

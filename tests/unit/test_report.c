@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "report/html.h"
+#include "report/bundle.h"
 #include "report/pdf.h"
 #include "report/report.h"
 
@@ -567,28 +568,70 @@ static void bottlenecks_are_ranked_by_their_share(void **state)
 	sources_release(&sources);
 }
 
-static void a_pdf_is_written_whole(void **state)
+static void a_pdf_is_whole(void **state)
 {
-	char folder[256], path[300], *bytes;
 	struct document d;
-	size_t size;
+	struct text pdf;
 	(void)state;
 
 	if (!pdf_library())
 		skip();
 	document_init(&d);
+	text_init(&pdf);
 	d.title = "Title";
 	document_heading(&d, 1, "one", "One");
 	document_paragraph(&d, "Text.");
-	test_folder(folder, sizeof(folder));
-	snprintf(path, sizeof(path), "%s/r.pdf", folder);
-	assert_int_equal(pdf_write(&d, path, &err), OK);
-	assert_int_equal(file_read(path, 1 << 20, &bytes, &size, &err), OK);
-	assert_true(size > 1000 && !memcmp(bytes, "%PDF-", 5));
-	assert_non_null(memmem(bytes + size - 10, 10, "%%EOF", 5));
-	free(bytes);
-	assert_int_equal(pdf_write(&d, "/nowhere/r.pdf", &err), ERR_FAILED);
-	test_folder_remove(folder);
+	assert_int_equal(pdf_format(&d, &pdf, &err), OK);
+	assert_true(pdf.len > 1000 && !memcmp(pdf.data, "%PDF-", 5));
+	assert_non_null(memmem(pdf.data + pdf.len - 10, 10, "%%EOF", 5));
+	text_release(&pdf);
+	document_release(&d);
+}
+
+static const struct text *bundled(const struct bundle *b, const char *name)
+{
+	for (int i = 0; i < b->count; i++)
+		if (!strcmp(b->files[i].name, name))
+			return &b->files[i].bytes;
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+static void a_bundle_has_every_table_and_figure(void **state)
+{
+	struct sources none = {.studies = NULL};
+	struct bundle b = {.files = NULL};
+	struct document d;
+	struct table *t;
+	(void)state;
+
+	document_init(&d);
+	t = table_new(&d.arena, 3, 2);
+	t->title =
+		"Steps, and \"more\" of what is rather long to be said in the name of a file";
+	t->columns[0].label = "who, \"what\"";
+	t->columns[1] = (struct column){"step", "ms", COLUMN_NUMBER, 1};
+	t->columns[2] = (struct column){"idle", "", COLUMN_PERCENT, 0};
+	t->rows[0].values[0] = (struct value){.present = true, .text = "a, b"};
+	t->rows[0].values[1] =
+		(struct value){.present = true, .number = 1.23456, .spread = 0.5};
+	t->rows[0].values[2] = (struct value){.present = true, .number = 0.25};
+	t->rows[1].failed = "failed: no memory";
+	document_table(&d, t);
+	document_table(&d, table_new(&d.arena, 1, 1)); /* without a title it is no evidence */
+	figure_grid(&d, &(struct grid){2, 2, 1}, "The grid.");
+	assert_int_equal(bundle_make(&b, &d, &none, true, &err), OK);
+	assert_int_equal(b.count, 3 + (pdf_library() != NULL));
+	assert_string_equal(
+		bundled(&b,
+			"tables/table-1-steps-and-more-of-what-is-rather-long-to-be-said-in.csv")
+			->data,
+		"\"who, \"\"what\"\"\",step (ms),±,idle\n\"a, b\",1.23456,0.5,0.25\n,,,,failed: no memory\n");
+	assert_non_null(strstr(bundled(&b, "figures/figure-1-the-grid.svg")->data, "</svg>"));
+	bundle_release(&b);
+	assert_int_equal(bundle_make(&b, &d, &none, false, &err), OK);
+	assert_int_equal(b.count, 1 + (pdf_library() != NULL));
+	bundle_release(&b);
 	document_release(&d);
 }
 
@@ -606,7 +649,8 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_named_with_its_place),
 		cmocka_unit_test(a_run_shows_its_ranks_and_losses),
 		cmocka_unit_test(bottlenecks_are_ranked_by_their_share),
-		cmocka_unit_test(a_pdf_is_written_whole),
+		cmocka_unit_test(a_pdf_is_whole),
+		cmocka_unit_test(a_bundle_has_every_table_and_figure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

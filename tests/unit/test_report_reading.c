@@ -66,6 +66,7 @@ static void rows_are_grouped_by_where_they_come_from(void **state)
 	static const int order[] = {0, 4, 1, 2, 3};
 	struct watcher w = {.counted = "Simulated"};
 	const struct table *t;
+	struct text csv;
 	struct made m;
 	(void)state;
 
@@ -84,6 +85,12 @@ static void rows_are_grouped_by_where_they_come_from(void **state)
 		assert_true(t->rows[i].values[0].number == order[i]);
 	}
 	assert_true(page_has(&m.d, ">On this machine, more ranks than cores</th>"));
+	text_init(&csv);
+	table_csv(t, &csv);
+	assert_string_equal(csv.data, "where,n\nOn this machine,0\nOn this machine,4\n"
+				      "\"On this machine, more ranks than cores\",1\n"
+				      "Simulated,2\nSimulated,3\n");
+	text_release(&csv);
 	assert_true(page_has(&m.d, ">dim 8, batch 4</span>"));
 	watch_pages(&w, &m.d);
 	assert_int_equal(w.count, 1);
