@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { LEGEND_ROW = 18, SIGN = 26, GAP = 18 };
+#define HIDDEN 0.012 /* of the axis: less than half a mark */
 
 struct chart *chart_new(struct arena *a, enum chart_kind kind, int series)
 {
@@ -99,6 +100,50 @@ static void legend_entry(struct plot *p, struct canvas *canvas, struct point *at
 	text_release(&fitted);
 }
 
+static bool are_near(const struct plot *p, double a, double b)
+{
+	if (p->chart->log_y)
+		return fabs(log(a / b)) < HIDDEN * log(p->y.high / p->y.low);
+	return fabs(a - b) * p->scale < HIDDEN * (p->y.high - p->y.low);
+}
+
+static bool covers(const struct plot *p, const struct chart_point *a,
+		   const struct chart_point *b)
+{
+	return a->x == b->x && are_near(p, a->y, b->y);
+}
+
+/* Is every point of a under one of b? Mostly that is the one with the same number. */
+static bool is_under(const struct plot *p, const struct chart_series *a,
+		     const struct chart_series *b)
+{
+	for (int i = 0; i < a->count; i++) {
+		int k = 0;
+
+		if (i < b->count && covers(p, &a->points[i], &b->points[i]))
+			continue;
+		while (k < b->count && !covers(p, &a->points[i], &b->points[k]))
+			k++;
+		if (k == b->count)
+			return false;
+	}
+	return a->count > 0;
+}
+
+/* A line that another one hides says so. */
+static void legend_name(const struct plot *p, int series, struct text *out)
+{
+	const struct chart *c = p->chart;
+	bool lines = c->kind == CHART_LINE || c->kind == CHART_CURVE;
+
+	text_add(out, c->series[series].name);
+	for (int i = series + 1; lines && i < c->series_count; i++)
+		if (is_under(p, &c->series[series], &c->series[i])) {
+			text_addf(out, " (under %s)", c->series[i].name);
+			return;
+		}
+}
+
 double plot_legend(struct plot *p, struct canvas *canvas)
 {
 	const struct chart *c = p->chart;
@@ -106,8 +151,14 @@ double plot_legend(struct plot *p, struct canvas *canvas)
 
 	if (c->series_count < 2 && !c->ideal)
 		return 0;
-	for (int i = 0; i < c->series_count; i++)
-		legend_entry(p, canvas, &at, i, c->series[i].name);
+	for (int i = 0; i < c->series_count; i++) {
+		struct text name;
+
+		text_init(&name);
+		legend_name(p, i, &name);
+		legend_entry(p, canvas, &at, i, name.data);
+		text_release(&name);
+	}
 	if (c->ideal)
 		legend_entry(p, canvas, &at, -1, "ideal");
 	return at.y + 9;

@@ -42,6 +42,7 @@ struct chart {
 	int category_count;	 /* 0: x are numbers */
 	struct chart_series *series;
 	int series_count;
+	const struct chart *beside; /* shows the same: their axes are the same; or NULL */
 };
 
 struct chart *chart_new(struct arena *a, enum chart_kind kind, int series);

@@ -138,20 +138,24 @@ void plot_lines(struct plot *p)
 		draw_line(p, i);
 }
 
-/* A number above a bar, if it fits between the neighbours. */
-static void draw_amount(struct plot *p, double x, double y, double room, double amount)
+/* A number above a bar; or, without drawing, whether it fits between the neighbours. */
+static bool put_amount(struct plot *p, double x, double y, double room, double amount,
+		       bool draw)
 {
 	struct text t;
+	bool fits;
 
 	text_init(&t);
 	plot_format_y(p, amount, &t);
-	if (font_width(&plot_small, t.data) < room && y > 12)
+	fits = font_width(&plot_small, t.data) < room && y > 12;
+	if (draw)
 		canvas_text(p->canvas, x, y - 4,
 			    (struct label){.font = plot_small,
 					   .anchor = ANCHOR_MIDDLE,
 					   .ink = INK_MUTED},
 			    t.data);
 	text_release(&t);
+	return fits;
 }
 
 static void draw_bar(struct plot *p, int series, const struct chart_point *q, double x,
@@ -172,6 +176,25 @@ static void draw_bar(struct plot *p, int series, const struct chart_point *q, do
 	text_release(&tip);
 }
 
+/* The numbers above the bars of a series; do they fit? */
+static bool put_amounts(struct plot *p, int series, double slot, bool draw)
+{
+	const struct chart_series *s = &p->chart->series[series];
+	int n = p->chart->series_count;
+	double width = fmin(slot * 0.8 / n, 60);
+	bool fit = true;
+
+	for (int k = 0; k < s->count; k++) {
+		const struct chart_point *q = &s->points[k];
+		double x = plot_x(p, q->x) + (series + 0.5 - n / 2.0) * width;
+
+		if (plot_shows(p->chart, q->x, q->y))
+			fit &= put_amount(p, x, plot_y(p, q->y + fmax(q->spread, 0)),
+					  n > 1 ? width : slot - 4, q->y, draw);
+	}
+	return fit;
+}
+
 static void draw_group(struct plot *p, int series, double slot)
 {
 	const struct chart_series *s = &p->chart->series[series];
@@ -186,16 +209,31 @@ static void draw_group(struct plot *p, int series, double slot)
 			continue;
 		draw_bar(p, series, q, x, width, 0);
 		draw_spread(p, x + width / 2, q, INK_TEXT);
-		draw_amount(p, x + width / 2, plot_y(p, q->y + fmax(q->spread, 0)),
-			    n > 1 ? width : slot - 4, q->y);
 	}
+}
+
+/* How far the bars of a category reach up and down; false: there are none. */
+static bool stack_ends(const struct chart *c, int category, double *up, double *down)
+{
+	bool any = false;
+
+	*up = *down = 0;
+	for (int i = 0; i < c->series_count; i++)
+		for (int k = 0; k < c->series[i].count; k++) {
+			const struct chart_point *q = &c->series[i].points[k];
+
+			if ((int)q->x != category || !plot_shows(c, q->x, q->y))
+				continue;
+			*(q->y > 0 ? up : down) += q->y;
+			any = true;
+		}
+	return any;
 }
 
 static void draw_stack(struct plot *p, int category, double slot)
 {
 	double width = fmin(slot * 0.7, 80), up = 0, down = 0;
 	double x = plot_x(p, category) - width / 2;
-	bool any = false;
 
 	for (int i = 0; i < p->chart->series_count; i++)
 		for (int k = 0; k < p->chart->series[i].count; k++) {
@@ -205,18 +243,51 @@ static void draw_stack(struct plot *p, int category, double slot)
 				continue;
 			draw_bar(p, i, q, x, width, q->y > 0 ? up : down);
 			*(q->y > 0 ? &up : &down) += q->y;
-			any = true;
 		}
-	if (any)
-		draw_amount(p, x + width / 2, plot_y(p, up), slot, up + down);
+}
+
+static bool put_sums(struct plot *p, double slot, bool draw)
+{
+	bool fit = true;
+	double up, down;
+
+	for (int i = 0; i < p->chart->category_count; i++)
+		if (stack_ends(p->chart, i, &up, &down))
+			fit &= put_amount(p, plot_x(p, i), plot_y(p, up), slot, up + down,
+					  draw);
+	return fit;
+}
+
+/* Numbers above all bars; do they fit? */
+static bool put_all(struct plot *p, bool draw)
+{
+	double slot = (p->right - p->left) / imax(p->chart->category_count, 1);
+	bool fit = true;
+
+	if (p->chart->kind == CHART_STACKED)
+		return put_sums(p, slot, draw);
+	for (int i = 0; i < p->chart->series_count; i++)
+		fit &= put_amounts(p, i, slot, draw);
+	return fit;
 }
 
 void plot_bars(struct plot *p)
 {
-	double slot = (p->right - p->left) / imax(p->chart->category_count, 1);
+	const struct chart *c = p->chart;
+	double slot = (p->right - p->left) / imax(c->category_count, 1);
+	bool fit = put_all(p, false);
 
-	for (int i = 0; p->chart->kind == CHART_BAR && i < p->chart->series_count; i++)
+	for (int i = 0; c->kind == CHART_BAR && i < c->series_count; i++)
 		draw_group(p, i, slot);
-	for (int i = 0; p->chart->kind == CHART_STACKED && i < p->chart->category_count; i++)
+	for (int i = 0; c->kind == CHART_STACKED && i < c->category_count; i++)
 		draw_stack(p, i, slot);
+	/* All bars have their number or none has, those beside it included. */
+	if (c->beside) {
+		struct plot other;
+
+		plot_init(&other, c->beside, p->width, NULL);
+		fit &= put_all(&other, false);
+	}
+	if (fit)
+		put_all(p, true);
 }

@@ -2,98 +2,10 @@
 #include "report/plot.h"
 #include "base/util.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum { LINE = 14, UPWARD_MAX = 110 };
-
-bool plot_shows(const struct chart *c, double x, double y)
-{
-	if (!(fabs(x) < 1e30 && fabs(y) < 1e30))
-		return false;
-	if (c->log_y && y <= 1e-30)
-		return false;
-	return c->category_count > 0 || !c->log_x || x > 1e-30;
-}
-
-static bool has_bars(const struct chart *c)
-{
-	return c->kind == CHART_BAR || c->kind == CHART_STACKED;
-}
-
-struct range {
-	double low, high;
-};
-
-static void include(struct range *r, double value)
-{
-	if (fabs(value) < 1e-30)
-		value = 0; /* too small for any arithmetic with ticks */
-	r->low = fmin(r->low, value);
-	r->high = fmax(r->high, value);
-}
-
-/* The sums of stacked bars, up and down. */
-static void include_stacks(const struct chart *c, struct range *r)
-{
-	for (int at = 0; at < c->category_count; at++) {
-		double up = 0, down = 0;
-
-		for (int i = 0; i < c->series_count; i++)
-			for (int k = 0; k < c->series[i].count; k++) {
-				double y = c->series[i].points[k].y;
-
-				if ((int)c->series[i].points[k].x != at || !plot_shows(c, 0, y))
-					continue;
-				*(y > 0 ? &up : &down) += y;
-			}
-		include(r, up);
-		include(r, down);
-	}
-}
-
-static struct range range_of(const struct chart *c, bool of_x)
-{
-	struct range r = {DBL_MAX, -DBL_MAX};
-
-	for (int i = 0; i < c->series_count; i++)
-		for (int k = 0; k < c->series[i].count; k++) {
-			const struct chart_point *q = &c->series[i].points[k];
-			double spread = q->spread < 1e30 ? q->spread : 0;
-
-			if (!plot_shows(c, q->x, q->y))
-				continue;
-			include(&r, of_x ? q->x : q->y);
-			if (!of_x && spread > 0) {
-				include(&r, q->y + spread);
-				if (!c->log_y)
-					include(&r, q->y - spread);
-			}
-		}
-	if (!of_x && c->kind == CHART_STACKED)
-		include_stacks(c, &r);
-	if (!of_x && c->ideal == IDEAL_X && !c->category_count) {
-		struct range x = range_of(c, true);
-
-		if (!c->log_y || x.low > 0)
-			include(&r, x.low);
-		include(&r, x.high);
-	}
-	/* Lines and bars are compared by their length: from 0. Curves by their shape. */
-	if (!of_x && !c->log_y && c->kind != CHART_CURVE)
-		include(&r, 0);
-	/* Room for the numbers above bars, and around what is on a logarithmic axis. */
-	if (!of_x && has_bars(c) && !c->log_y)
-		r.high += 0.06 * fmax(r.high, 0);
-	if (!of_x && c->log_y && r.high > r.low) {
-		r.low /= pow(r.high / r.low, 0.04);
-		r.high *= pow(r.high / r.low, 0.04);
-	}
-	if (r.low > r.high)
-		r = (struct range){0, 1};
-	return r;
-}
 
 /* Loss scales are powers of two, and read best as such. */
 static bool are_binary(const struct chart *c)
@@ -182,7 +94,7 @@ static bool ticks_at_points(struct plot *p)
 static void choose_x(struct plot *p)
 {
 	const struct chart *c = p->chart;
-	struct range r = range_of(c, true);
+	struct range r = plot_range(c, true);
 	int most = imax((int)((p->right - p->left) / 45), 2);
 
 	if (c->category_count)
@@ -255,20 +167,50 @@ static void choose_categories(struct plot *p)
 	p->below = p->upward ? fmin(longest, UPWARD_MAX) + 8 : lines * LINE + 6;
 }
 
+static bool starts_late(const struct plot *p)
+{
+	return !p->chart->log_y && p->y.low > 0;
+}
+
+static bool has_label(const struct plot *p)
+{
+	return *p->chart->y_label || p->cut || starts_late(p);
+}
+
+/* What the axis shows, and what to beware of. */
+static void draw_label(struct plot *p)
+{
+	struct text t;
+
+	text_init(&t);
+	text_add(&t, p->chart->y_label);
+	if (starts_late(p)) {
+		text_add(&t, t.len ? ", axis from " : "axis from ");
+		tick_text(p, p->y.low, p->y.digits, &t);
+	}
+	if (p->cut)
+		text_add(&t, t.len ? ", error bars cut at 0" : "error bars cut at 0");
+	canvas_text(p->canvas, 0, p->top - 10, (struct label){.font = plot_font}, t.data);
+	text_release(&t);
+}
+
 void plot_init(struct plot *p, const struct chart *chart, double width, struct canvas *canvas)
 {
-	struct range y = range_of(chart, false);
-	double area = fmin(fmax(width * 0.36, 150), 225), legend;
+	struct range y = plot_range(chart, false);
+	double area = fmin(fmax(width * 0.36, 128), 225), legend;
 
 	*p = (struct plot){.chart = chart, .canvas = canvas, .width = width};
 	choose_scale(p, fmax(fabs(y.low), fabs(y.high)));
 	p->y = chart->log_y
 		       ? ticks_log(y.low * p->scale, y.high * p->scale, are_binary(chart), 8)
 		       : ticks_linear(y.low * p->scale, y.high * p->scale, 7);
+	for (int i = 0; i < chart->series_count; i++)
+		for (int k = 0; k < chart->series[i].count; k++)
+			p->cut |= plot_is_cut(chart, &chart->series[i].points[k]);
 	legend = plot_legend(p, NULL);
 	p->left = tick_width(p) + 10;
 	p->right = width - 12;
-	p->top = legend + (*chart->y_label ? 24 : 10);
+	p->top = legend + (has_label(p) ? 24 : 10);
 	p->bottom = p->top + area;
 	p->below = LINE + 6;
 	choose_x(p);
@@ -380,12 +322,11 @@ void plot_axes(struct plot *p)
 			    t.data);
 		text_release(&t);
 	}
-	canvas_text(p->canvas, 0, p->top - 10, (struct label){.font = plot_font},
-		    p->chart->y_label);
+	draw_label(p);
 	draw_x(p);
 	canvas_line(p->canvas, p->left, p->bottom, p->right, p->bottom,
 		    (struct paint){.stroke = INK_FRAME});
-	if (has_bars(p->chart) && p->y.low < 0)
+	if (plot_has_bars(p->chart) && p->y.low < 0)
 		canvas_line(p->canvas, p->left, plot_y(p, 0), p->right, plot_y(p, 0),
 			    (struct paint){.stroke = INK_MUTED});
 }

@@ -4,11 +4,19 @@
 
 #include <string.h>
 
-enum { TIMELINE_UNITS = 760 }; /* wide: its text is 8 points on paper */
+/* Wide: their text is 7 points on paper, or more; and so high. */
+enum { TIMELINE_UNITS = 760, TIMELINE_ROWS = 36, GRID_UNITS = 840, GRID_HEIGHT = 1100 };
 
 static void draw_grid(const void *arg, struct canvas *canvas)
 {
 	grid_draw(arg, canvas);
+}
+
+bool figure_grid_fits(const struct grid *g)
+{
+	struct point size = grid_draw_size(g);
+
+	return size.x <= GRID_UNITS && size.y <= GRID_HEIGHT;
 }
 
 void figure_grid(struct document *d, const struct grid *g, const char *caption)
@@ -46,9 +54,10 @@ void figure_timeline(struct document *d, const struct timeline *t, const char *t
 	struct timeline_figure *f = arena_get(&d->arena, 1, sizeof(*f));
 	struct span *spans = arena_get(&d->arena, (size_t)t->count, sizeof(*spans));
 	struct stage_time *totals = arena_get(&d->arena, (size_t)t->stages, sizeof(*totals));
-
 	int *rows = t->rows ? arena_get(&d->arena, (size_t)t->stages, sizeof(*rows)) : NULL;
 
+	if (t->stages > TIMELINE_ROWS)
+		return;
 	if (!f || !spans || !totals || (t->rows && !rows))
 		return;
 	if (rows)

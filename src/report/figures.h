@@ -13,8 +13,10 @@
 typedef enum status (*timeline_reader)(const char *run_folder, int step, struct timeline *out,
 				       struct error *err);
 
+/* Can it be read on paper? */
+bool figure_grid_fits(const struct grid *g);
 void figure_grid(struct document *d, const struct grid *g, const char *caption);
-/* The document has copies of what it needs. */
+/* The document has copies of what it needs; what has more rows than a page is left out. */
 void figure_timeline(struct document *d, const struct timeline *t, const char *title,
 		     const char *caption);
 /* A timeline predicted from costs. */

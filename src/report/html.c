@@ -6,7 +6,7 @@
 /* Made from page.css and page.js when kolm is built. */
 extern const char report_page_css[], report_page_js[];
 
-/* A chart takes half of the page, or all of it where it could not be read otherwise. */
+enum { SHORT = 22 }; /* letters of a text that stays on a line */
 
 /* <name class="...">escaped text</name> */
 static void element(struct text *out, const char *open, const char *text, const char *close)
@@ -57,7 +57,8 @@ static void add_contents(const struct document *d, struct text *out)
 {
 	bool any = false, inner = false; /* an entry is open; and a list in it */
 
-	text_add(out, "<nav id=\"contents\" aria-label=\"Contents\">\n<ol>\n");
+	text_add(out, "<nav id=\"contents\" aria-label=\"Contents\">\n<details open=\"open\">\n"
+		      "<summary>Contents</summary>\n<ol>\n");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct block *b = &d->blocks[i];
 
@@ -77,7 +78,8 @@ static void add_contents(const struct document *d, struct text *out)
 		any = true;
 	}
 	text_add(out, any ? "</li>\n" : "<li>nothing</li>\n");
-	text_add(out, inner ? "</ol></li>\n</ol>\n</nav>\n" : "</ol>\n</nav>\n");
+	text_add(out, inner ? "</ol></li>\n</ol>\n" : "</ol>\n");
+	text_add(out, "</details>\n</nav>\n");
 }
 
 static void add_cell(const struct column *c, const struct value *v, struct text *out)
@@ -86,7 +88,10 @@ static void add_cell(const struct column *c, const struct value *v, struct text 
 
 	text_init(&t);
 	value_format(c, v, &t);
-	text_add(out, column_is_numeric(c) ? "<td class=\"n\"" : "<td");
+	/* Short texts stay on a line. */
+	text_add(out, column_is_numeric(c)		    ? "<td class=\"n\""
+		      : t.len && t.len <= SHORT && !v->link ? "<td class=\"k\""
+							    : "<td");
 	if (column_is_numeric(c) && v->present)
 		text_addf(out, " data-v=\"%.9g\"", v->number);
 	text_add(out, ">");
@@ -111,12 +116,33 @@ static void add_row(const struct table *t, const struct row *r, struct text *out
 	text_add(out, "</tr>\n");
 }
 
+/* The rows of a group are a body of their own, and are sorted by themselves. */
+static void add_group(const struct table *t, int row, struct text *out)
+{
+	if (row)
+		text_add(out, "</tbody>\n<tbody>\n");
+	text_addf(out, "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"%d\">",
+		  t->column_count);
+	element(out, "", t->rows[row].group, "</th></tr>\n");
+}
+
+/* The title does not move when the table is scrolled. */
+static void add_table_title(const struct table *t, struct text *out)
+{
+	if (!*t->title)
+		return;
+	element(out, "<p class=\"title\">", t->title, "");
+	if (*t->caption)
+		element(out, " <span class=\"case\">", t->caption, "</span>");
+	text_add(out, "</p>\n");
+}
+
 static void add_table(const struct table *t, struct text *out)
 {
-	text_add(out, "<div class=\"table\">\n<table class=\"sortable\">\n");
-	if (*t->title)
-		element(out, "<caption>", t->title, "</caption>\n");
-	text_add(out, "<thead><tr>");
+	text_add(out, "<div class=\"table\">\n");
+	add_table_title(t, out);
+	element(out, "<div class=\"scroll\">\n<table class=\"sortable\" aria-label=\"",
+		t->title, "\">\n<thead><tr>");
 	for (int i = 0; i < t->column_count; i++) {
 		struct text heading;
 
@@ -129,9 +155,12 @@ static void add_table(const struct table *t, struct text *out)
 		text_release(&heading);
 	}
 	text_add(out, "</tr></thead>\n<tbody>\n");
-	for (int i = 0; i < t->row_count; i++)
+	for (int i = 0; i < t->row_count; i++) {
+		if (table_begins_group(t, i))
+			add_group(t, i, out);
 		add_row(t, &t->rows[i], out);
-	text_add(out, "</tbody>\n</table>\n");
+	}
+	text_add(out, "</tbody>\n</table>\n</div>\n");
 	if (*t->note)
 		element(out, "<p class=\"note\">", t->note, "</p>\n");
 	text_add(out, "</div>\n");
@@ -145,9 +174,11 @@ static void add_chart(const struct chart *c, struct text *out)
 	text_add(out, width == CHART_NARROW ? "<figure>\n" : "<figure class=\"wide\">\n");
 	if (*c->title)
 		element(out, "<p class=\"title\">", c->title, "</p>\n");
+	text_add(out, "<div class=\"scroll\">\n");
 	canvas_svg_begin_in_page(&svg, out, width, chart_height(c, width), "chart", c->title);
 	chart_draw(c, width, &svg.canvas);
 	canvas_svg_end(&svg);
+	text_add(out, "</div>\n");
 	if (*c->caption)
 		element(out, "<figcaption>", c->caption, "</figcaption>\n");
 	text_add(out, "</figure>\n");
@@ -158,11 +189,12 @@ static void add_drawing(const struct block *b, struct text *out)
 	const struct drawing *d = &b->drawing;
 	struct canvas_svg svg;
 
-	text_add(out, "<figure class=\"drawing\">\n");
+	text_add(out, "<figure class=\"drawing\">\n<div class=\"scroll\">\n");
 	canvas_svg_begin_in_page(&svg, out, d->width, d->height, d->zoom ? "zoom" : "drawing",
 				 d->what);
 	d->draw(d->arg, &svg.canvas);
 	canvas_svg_end(&svg);
+	text_add(out, "</div>\n");
 	if (*b->caption)
 		element(out, "<figcaption>", b->caption, "</figcaption>\n");
 	text_add(out, "</figure>\n");
@@ -218,7 +250,9 @@ static void add_block(const struct block *b, struct text *out)
 		element(out, "<p>", b->text, "</p>\n");
 		break;
 	case BLOCK_LED:
-		element(out, "<p class=\"led\"><strong>", b->text, "</strong> ");
+		text_add(out, "<p class=\"led\">");
+		if (*b->text)
+			element(out, "<strong>", b->text, "</strong> ");
 		element(out, "", b->answer, "</p>\n");
 		break;
 	case BLOCK_NOTE:

@@ -7,21 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct setting body = {{.size = 9.2}, 13.2, INK_TEXT, 0, false};
-static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting body = {{.size = 8.8}, 11.7, INK_TEXT, 0, false};
+static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, false};
 static const struct setting code = {{.size = 7.2, .mono = true}, 10.2, INK_TEXT, 16, true};
 enum {
 	CODE_KEPT = 8,	 /* lines of a command that are not divided */
-	ANSWER_KEPT = 5, /* lines of a question and what follows */
+	ANSWER_MAX = 12, /* lines of a question and its verdict that are not divided */
 };
-static const struct setting bold = {{.size = 9.2, .bold = true}, 13.2, INK_TEXT, 0, false};
-static const struct setting contents = {{.size = 9.2}, 14.4, INK_TEXT, 0, false};
+static const struct setting bold = {{.size = 8.8, .bold = true}, 11.7, INK_TEXT, 0, false};
 static const struct setting headings[] = {
-	{{.size = 16, .bold = true}, 20, INK_TEXT, 0, false},
-	{{.size = 12.5, .bold = true}, 16.5, INK_TEXT, 0, false},
+	{{.size = 15, .bold = true}, 19, INK_TEXT, 0, false},
+	{{.size = 12, .bold = true}, 15.5, INK_TEXT, 0, false},
 	{{.size = 10, .bold = true}, 13.5, INK_TEXT, 0, false},
 };
-static const double above_heading[] = {16, 14, 10}, below_heading[] = {8, 6, 4};
+static const double above_heading[] = {14, 11, 8}, below_heading[] = {6, 4, 3};
 
 static void draw_header(struct layout *l)
 {
@@ -58,6 +57,23 @@ static void end_page(struct layout *l)
 		l->sheet->end_page(l->sheet);
 }
 
+static bool figure_fits(struct layout *l, size_t i)
+{
+	return l->y == CONTENT_TOP || l->y + layout_figure_height(l, i) <= CONTENT_BOTTOM;
+}
+
+/* Figures that wait, as far as there is room. */
+static void put_waiting(struct layout *l)
+{
+	while (l->waiting_count && figure_fits(l, l->waiting[0])) {
+		size_t i = l->waiting[0];
+
+		memmove(l->waiting, l->waiting + 1,
+			(size_t)--l->waiting_count * sizeof(*l->waiting));
+		layout_figure(l, i);
+	}
+}
+
 void layout_new_page(struct layout *l)
 {
 	end_page(l);
@@ -66,15 +82,69 @@ void layout_new_page(struct layout *l)
 	l->page_section = l->section;
 	if (l->sheet)
 		l->sheet->begin_page(l->sheet);
+	put_waiting(l);
 }
 
 void layout_need(struct layout *l, double height)
 {
-	if (l->y + height > CONTENT_BOTTOM && l->y > CONTENT_TOP)
+	while (l->y + height > CONTENT_BOTTOM && l->y > CONTENT_TOP)
 		layout_new_page(l);
 }
 
+/* No figure goes beyond the section that it belongs to. */
+static void end_waiting(struct layout *l)
+{
+	for (put_waiting(l); l->waiting_count;)
+		layout_new_page(l);
+}
+
+/* A table that would better not be divided, and can be found by its number. */
+static bool can_wait(struct layout *l, const struct table *t)
+{
+	double height = *t->title ? layout_table_height(l, t) : 0;
+
+	return height > 0 && height < (CONTENT_BOTTOM - CONTENT_TOP) * 0.6;
+}
+
+/* A figure without room waits for the next page; what follows it goes on here. */
+static size_t put_figure(struct layout *l, size_t i)
+{
+	if (l->waiting_count == WAITING_MAX)
+		end_waiting(l);
+	if (l->waiting_count || !figure_fits(l, i))
+		l->waiting[l->waiting_count++] = i;
+	else
+		layout_figure(l, i);
+	return layout_figure_end(l, i);
+}
+
 /* ---- text ---- */
+
+static double item_height(struct layout *l, const struct block *b)
+{
+	char *whole = NULL;
+	int lines = 0;
+
+	if (asprintf(&whole, "%s: %s", b->text, b->answer) >= 0)
+		lines = layout_count_lines(l, &body, CONTENT_WIDTH - 16, whole);
+	free(whole);
+	return lines * body.leading + 3;
+}
+
+static bool is_item(const struct layout *l, size_t i)
+{
+	return i < l->document->count && l->document->blocks[i].kind == BLOCK_ITEM;
+}
+
+/* A question and the verdict stay together, with some lines of what follows. */
+static double answer_height(struct layout *l, const struct block *b)
+{
+	double number = canvas_text_width(l->canvas, bold.font, b->number) + 6;
+	int lines = layout_count_lines(l, &bold, CONTENT_WIDTH - number, b->text) +
+		    layout_count_lines(l, &bold, CONTENT_WIDTH - 14, b->answer);
+
+	return 6 + (imin(lines, ANSWER_MAX) + 3) * body.leading;
+}
 
 /* What of block i has to stay together with a heading before it. */
 static double start_height(struct layout *l, size_t i)
@@ -90,19 +160,21 @@ static double start_height(struct layout *l, size_t i)
 			       headings[b->level - 1].leading +
 		       start_height(l, i + 1);
 	case BLOCK_TABLE:
-		return layout_table_start(l, b->table);
+		return can_wait(l, b->table) ? layout_figure_height(l, i)
+					     : layout_table_start(l, b->table);
 	case BLOCK_CHART:
-		return layout_charts_height(l, i);
 	case BLOCK_DRAWING:
-		return layout_drawing_height(l, b);
+		return layout_figure_height(l, i);
 	case BLOCK_NEW_PAGE:
 		return 0;
 	case BLOCK_FOLD:
 		return start_height(l, i + 1);
 	case BLOCK_CODE:
 		return CODE_KEPT * code.leading;
+	case BLOCK_ITEM: /* a list is not divided */
+		return item_height(l, b) + (is_item(l, i + 1) ? start_height(l, i + 1) : 0);
 	case BLOCK_ANSWER:
-		return ANSWER_KEPT * body.leading;
+		return answer_height(l, b);
 	default:
 		return 3 * body.leading;
 	}
@@ -172,12 +244,16 @@ int layout_page_of(const struct layout *l, const char *anchor)
 /* A lead in bold, and the text behind it. */
 static void put_led(struct layout *l, const char *lead, const char *text, double indent)
 {
-	double width = canvas_text_width(l->canvas, bold.font, lead) + 6;
+	double width = *lead ? canvas_text_width(l->canvas, bold.font, lead) + 6 : 0;
 	const char *rest;
 	size_t n;
+	int lines = 1;
 
 	n = layout_line(l, &body.font, CONTENT_WIDTH - indent - width, text, &rest);
-	layout_need(l, 2 * body.leading);
+	if (*rest)
+		lines += layout_count_lines(l, &body, CONTENT_WIDTH - indent, rest);
+	/* No line is alone at the end of a page. */
+	layout_need(l, body.leading * (lines <= 4 ? lines : 3));
 	canvas_text(l->canvas, MARGIN + indent, l->y + bold.font.size,
 		    (struct label){.font = bold.font}, lead);
 	layout_put_line(l, &body, MARGIN + indent + width, l->y + body.font.size, text, n);
@@ -192,7 +268,7 @@ static void put_answer(struct layout *l, size_t i)
 	const struct block *b = &l->document->blocks[i];
 	double number = canvas_text_width(l->canvas, bold.font, b->number) + 6;
 
-	layout_need(l, ANSWER_KEPT * body.leading);
+	layout_need(l, answer_height(l, b));
 	l->y += 4;
 	put_target(l, i);
 	canvas_text(l->canvas, MARGIN, l->y + bold.font.size,
@@ -209,59 +285,13 @@ static void put_item(struct layout *l, const struct block *b)
 
 	if (asprintf(&whole, "%s: %s", b->text, b->answer) < 0)
 		return;
-	layout_need(l, 2 * body.leading);
+	/* Its bullet stands on the page of its first line. */
+	layout_need(l, item_height(l, b));
 	canvas_text(l->canvas, MARGIN + 4, l->y + body.font.size,
 		    (struct label){.font = body.font}, "•");
 	layout_flow(l, &body, MARGIN + 16, CONTENT_WIDTH - 16, whole);
 	l->y += 3;
 	free(whole);
-}
-
-/* ---- the list of headings ---- */
-
-static void put_entry(struct layout *l, size_t i)
-{
-	const struct block *b = &l->document->blocks[i];
-	struct setting s = contents;
-	double indent = b->level == 1 ? 0 : 18, x = MARGIN + indent + (b->level == 1 ? 22 : 30);
-	double room = PAGE_WIDTH - MARGIN - 36 - x, dots;
-	const char *rest;
-	char page[16], *cut;
-
-	s.font.bold = b->level == 1;
-	layout_need(l, s.leading);
-	cut = strndup(b->text, layout_line(l, &s.font, room, b->text, &rest));
-	snprintf(page, sizeof(page), "%d", l->heading_pages[i]);
-	if (l->sheet)
-		l->sheet->begin_link(l->sheet, b->anchor);
-	canvas_text(l->canvas, MARGIN + indent, l->y + s.font.size,
-		    (struct label){.font = s.font, .ink = INK_STRONG + HUE_SKY}, b->number);
-	canvas_text(l->canvas, x, l->y + s.font.size, (struct label){.font = s.font},
-		    cut ? cut : "");
-	canvas_text(l->canvas, PAGE_WIDTH - MARGIN, l->y + s.font.size,
-		    (struct label){.font = s.font, .anchor = ANCHOR_END}, page);
-	if (l->sheet)
-		l->sheet->end_link(l->sheet);
-	dots = x + canvas_text_width(l->canvas, s.font, cut ? cut : "") + 6;
-	if (dots < PAGE_WIDTH - MARGIN - 26)
-		canvas_line(l->canvas, dots, l->y + s.font.size - 1, PAGE_WIDTH - MARGIN - 22,
-			    l->y + s.font.size - 1,
-			    (struct paint){.stroke = INK_RULE, .width = 0.75});
-	l->y += s.leading;
-	free(cut);
-}
-
-static void put_contents(struct layout *l)
-{
-	layout_need(l, 4 * contents.leading);
-	l->y += 8;
-	layout_flow(l, &headings[2], MARGIN, CONTENT_WIDTH, "Contents");
-	l->y += 4;
-	for (size_t i = 0; i < l->document->count; i++)
-		if (l->document->blocks[i].kind == BLOCK_HEADING &&
-		    l->document->blocks[i].level <= 2)
-			put_entry(l, i);
-	l->y += 8;
 }
 
 static void put_title(struct layout *l)
@@ -289,6 +319,7 @@ static size_t put_block(struct layout *l, size_t i)
 
 	switch (b->kind) {
 	case BLOCK_HEADING:
+		end_waiting(l);
 		put_heading(l, i);
 		break;
 	case BLOCK_PARAGRAPH:
@@ -311,22 +342,24 @@ static size_t put_block(struct layout *l, size_t i)
 	case BLOCK_FOLD:
 		break;
 	case BLOCK_TABLE:
+		if (can_wait(l, b->table))
+			return put_figure(l, i);
+		end_waiting(l);
 		layout_table(l, b->table);
 		break;
 	case BLOCK_CHART:
-		return layout_charts(l, i);
 	case BLOCK_DRAWING:
-		layout_drawing(l, b);
-		break;
+		return put_figure(l, i);
 	case BLOCK_ANSWER:
 		put_answer(l, i);
 		break;
 	case BLOCK_CONTENTS:
-		put_contents(l);
+		layout_contents(l);
 		break;
 	case BLOCK_NEW_PAGE:
 		/* Nearly empty pages help nobody. */
-		if (l->y > CONTENT_TOP + (CONTENT_BOTTOM - CONTENT_TOP) * 0.4)
+		end_waiting(l);
+		if (l->y > CONTENT_TOP + (CONTENT_BOTTOM - CONTENT_TOP) * 0.7)
 			layout_new_page(l);
 		break;
 	}
@@ -341,6 +374,7 @@ static void run(struct layout *l)
 	put_title(l);
 	for (size_t i = 0; i < l->document->count;)
 		i = put_block(l, i);
+	end_waiting(l);
 	end_page(l);
 	l->pages = l->page;
 }

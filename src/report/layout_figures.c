@@ -3,22 +3,27 @@
 
 #include <math.h>
 
-/* So many units of a chart go into a width: its text is 8 points, and 7 in half of it. */
+/* So many units of a chart go into a width: no text is smaller than 7 points. */
 #define WHOLE_UNITS 700.0
-#define HALF_UNITS  380.0
+#define HALF_UNITS  364.0
 #define PAIR_GAP    14.0
 #define HALF	    ((CONTENT_WIDTH - PAIR_GAP) / 2)
 
-static const struct setting small_print = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting small_print = {{.size = 7.6}, 10.4, INK_MUTED, 0, false};
 static const struct setting figure_title = {
-	{.size = 8.6, .bold = true}, 12, INK_TEXT, 0, false};
+	{.size = 8.4, .bold = true}, 11.6, INK_TEXT, 0, false};
 
 static bool is_slim(const struct block *b)
 {
 	return b->kind == BLOCK_CHART && chart_fits(b->chart, HALF_UNITS);
 }
 
-/* Two charts with few points share the width. */
+/* Charts with few points take half of the width, two of them share it. */
+static double width_of(const struct block *b)
+{
+	return is_slim(b) ? HALF : CONTENT_WIDTH;
+}
+
 static bool is_pair(const struct layout *l, size_t i)
 {
 	return i + 1 < l->document->count && is_slim(&l->document->blocks[i]) &&
@@ -65,38 +70,37 @@ static void put_chart(struct layout *l, const struct chart *c, double x, double 
 			   ANCHOR_START, c->caption);
 }
 
-double layout_charts_height(struct layout *l, size_t i)
+static double charts_height(struct layout *l, size_t i)
 {
 	const struct block *b = &l->document->blocks[i];
 
 	if (is_pair(l, i))
 		return fmax(chart_block_height(l, b[0].chart, HALF),
 			    chart_block_height(l, b[1].chart, HALF));
-	return chart_block_height(l, b->chart, CONTENT_WIDTH);
+	return chart_block_height(l, b->chart, width_of(b));
 }
 
-size_t layout_charts(struct layout *l, size_t i)
+static void put_charts(struct layout *l, size_t i)
 {
 	const struct block *b = &l->document->blocks[i];
-	double height = layout_charts_height(l, i);
+	double height = charts_height(l, i);
 	bool pair = is_pair(l, i);
 
 	layout_need(l, height);
-	put_chart(l, b[0].chart, MARGIN, pair ? HALF : CONTENT_WIDTH);
+	put_chart(l, b[0].chart, MARGIN, width_of(&b[0]));
 	if (pair)
 		put_chart(l, b[1].chart, MARGIN + HALF + PAIR_GAP, HALF);
-	l->y += height + 12;
-	return pair ? i + 2 : i + 1;
+	l->y += height + 8;
 }
 
 static double drawing_scale(const struct drawing *d)
 {
 	double room = CONTENT_BOTTOM - CONTENT_TOP - 60;
 
-	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.8);
+	return fmin(fmin(CONTENT_WIDTH / d->width, room / d->height), 0.66);
 }
 
-double layout_drawing_height(struct layout *l, const struct block *b)
+static double drawing_height(struct layout *l, const struct block *b)
 {
 	double height = b->drawing.height * drawing_scale(&b->drawing) + 6;
 
@@ -106,11 +110,11 @@ double layout_drawing_height(struct layout *l, const struct block *b)
 	return height;
 }
 
-void layout_drawing(struct layout *l, const struct block *b)
+static void put_drawing(struct layout *l, const struct block *b)
 {
 	double scale = drawing_scale(&b->drawing);
 
-	layout_need(l, layout_drawing_height(l, b));
+	layout_need(l, drawing_height(l, b));
 	if (l->sheet) {
 		l->sheet->place(l->sheet, MARGIN, l->y, scale);
 		b->drawing.draw(b->drawing.arg, l->canvas);
@@ -119,5 +123,31 @@ void layout_drawing(struct layout *l, const struct block *b)
 	l->y += b->drawing.height * scale + 6;
 	if (*b->caption)
 		layout_flow(l, &small_print, MARGIN, CONTENT_WIDTH, b->caption);
-	l->y += 10;
+	l->y += 8;
+}
+
+void layout_figure(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	if (b->kind == BLOCK_CHART)
+		put_charts(l, i);
+	else if (b->kind == BLOCK_TABLE)
+		layout_table(l, b->table);
+	else
+		put_drawing(l, b);
+}
+
+double layout_figure_height(struct layout *l, size_t i)
+{
+	const struct block *b = &l->document->blocks[i];
+
+	return b->kind == BLOCK_CHART	? charts_height(l, i)
+	       : b->kind == BLOCK_TABLE ? layout_table_height(l, b->table)
+					: drawing_height(l, b);
+}
+
+size_t layout_figure_end(const struct layout *l, size_t i)
+{
+	return is_pair(l, i) ? i + 2 : i + 1;
 }

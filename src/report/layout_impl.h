@@ -4,10 +4,12 @@
 
 #include "report/layout.h"
 
-#define MARGIN	       56.0
-#define CONTENT_TOP    66.0
-#define CONTENT_BOTTOM (PAGE_HEIGHT - 60.0)
+#define MARGIN	       48.0
+#define CONTENT_TOP    58.0
+#define CONTENT_BOTTOM (PAGE_HEIGHT - 46.0)
 #define CONTENT_WIDTH  (PAGE_WIDTH - 2 * MARGIN)
+
+enum { WAITING_MAX = 16 };
 
 struct layout {
 	const struct document *document;
@@ -17,6 +19,10 @@ struct layout {
 	int page, pages;
 	int *heading_pages;		    /* by block, of headings and questions */
 	const char *section, *page_section; /* now, and for the head of this page */
+	/* Figures and small tables that had no room: the next page begins with them, and text
+	   goes on before. */
+	size_t waiting[WAITING_MAX];
+	int waiting_count;
 };
 
 /* A canvas that draws nothing; the real one tells how wide text is. */
@@ -60,13 +66,19 @@ void layout_put(struct layout *l, const struct setting *s, double x, double y, d
 void layout_put_line(struct layout *l, const struct setting *s, double x, double y,
 		     const char *text, size_t n);
 
-/* The chart that is block i, or it and the next side by side; returns the block after. */
-size_t layout_charts(struct layout *l, size_t i);
-double layout_charts_height(struct layout *l, size_t i);
-void layout_drawing(struct layout *l, const struct block *b);
-double layout_drawing_height(struct layout *l, const struct block *b);
+/* The headings and their pages. */
+void layout_contents(struct layout *l);
+
+/* The figure that is block i: a drawing, a chart, a chart and the next side by side, or a
+   table. */
+void layout_figure(struct layout *l, size_t i);
+double layout_figure_height(struct layout *l, size_t i);
+/* The block after it. */
+size_t layout_figure_end(const struct layout *l, size_t i);
 
 void layout_table(struct layout *l, const struct table *t);
+/* All of it; 0: it is divided into several. */
+double layout_table_height(struct layout *l, const struct table *t);
 /* Title, heading and first rows, which stay together. */
 double layout_table_start(struct layout *l, const struct table *t);
 

@@ -1,119 +1,16 @@
-/* layout_table.c - tables on paper: widths of columns, wrapped cells, breaks; see layout.h */
-#include "report/layout_impl.h"
+/* layout_table.c - tables on paper: rows, groups, breaks; see layout.h */
+#include "report/layout_cells.h"
 #include "base/util.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define ROW_PAD 5.0
+#define ROW_PAD 2.4
 
-static const double sizes[] = {8.2, 7.6, 7};
 static const struct setting title_setting = {
-	{.size = 8.6, .bold = true}, 12.5, INK_TEXT, 0, false};
-static const struct setting note_setting = {{.size = 7.6}, 10.6, INK_MUTED, 0, false};
-
-struct grid_of_cells {
-	struct layout *l;
-	const struct table *t;
-	double *widths; /* (columns) of the text */
-	struct setting cell, head;
-	double left, gap; /* gap: between the texts of neighbouring columns */
-};
-
-static void cell_text(const struct grid_of_cells *g, int row, int column, struct text *out)
-{
-	if (row < 0)
-		column_format(&g->t->columns[column], out);
-	else if (g->t->columns[column].kind == COLUMN_PAGE)
-		text_addf(out, "%d", layout_page_of(g->l, g->t->rows[row].values[column].link));
-	else
-		value_format(&g->t->columns[column], &g->t->rows[row].values[column], out);
-}
-
-/* Cells of a failed row beyond those that are shown do not count. */
-static bool is_shown(const struct grid_of_cells *g, int row, int column)
-{
-	const struct row *r;
-
-	if (row < 0)
-		return true;
-	r = &g->t->rows[row];
-	return !r->failed || column < row_shown_cells(g->t, r);
-}
-
-/* What a column wants to have, and what it needs so that no word is broken. */
-static void measure(const struct grid_of_cells *g, int column, double *wanted, double *needed)
-{
-	*wanted = *needed = 8;
-	for (int row = -1; row < g->t->row_count; row++) {
-		const struct font *font = row < 0 ? &g->head.font : &g->cell.font;
-		struct text t;
-		double width, word;
-
-		if (!is_shown(g, row, column))
-			continue;
-		text_init(&t);
-		cell_text(g, row, column, &t);
-		width = canvas_text_width(g->l->canvas, *font, t.data);
-		word = layout_longest_word(g->l, font, t.data);
-		/* Numbers stay on a line; headings and text may go on below. */
-		if (row >= 0 && column_is_numeric(&g->t->columns[column]))
-			word = width;
-		*wanted = fmax(*wanted, row < 0 ? fmax(word, width / 2 + 6) : width);
-		*needed = fmax(*needed, word);
-		text_release(&t);
-	}
-}
-
-/* Give every column what it wants if there is room, otherwise what it needs and a share of
-   the rest. False: not even that fits. */
-static bool share_out(struct grid_of_cells *g)
-{
-	double room = CONTENT_WIDTH - g->gap * g->t->column_count;
-	double wanted = 0, needed = 0, lacking = 0;
-	double *wants = calloc((size_t)g->t->column_count, sizeof(double));
-
-	if (!wants)
-		return true;
-	for (int i = 0; i < g->t->column_count; i++) {
-		measure(g, i, &wants[i], &g->widths[i]);
-		wanted += wants[i];
-		needed += g->widths[i];
-	}
-	lacking = wanted - needed;
-	for (int i = 0; i < g->t->column_count; i++)
-		if (wanted <= room)
-			g->widths[i] = wants[i];
-		else if (needed <= room)
-			g->widths[i] += (room - needed) * (wants[i] - g->widths[i]) /
-					fmax(lacking, 1e-9);
-		else
-			g->widths[i] *= room / needed; /* words will be broken */
-	free(wants);
-	return needed <= room;
-}
-
-static void choose_size(struct grid_of_cells *g, double size)
-{
-	g->gap = size > 7.5 ? 10 : size * 1.05;
-	g->cell = (struct setting){{.size = size}, size * 1.32, INK_TEXT, 0, false};
-	g->head =
-		(struct setting){{.size = size, .bold = true}, size * 1.28, INK_TEXT, 0, false};
-}
-
-/* Widths of the columns in the largest type that has room for them; false: none has. */
-static bool prepare(struct grid_of_cells *g, struct layout *l, const struct table *t)
-{
-	bool fits = false;
-
-	*g = (struct grid_of_cells){.l = l, .t = t, .left = MARGIN};
-	g->widths = calloc((size_t)t->column_count + 1, sizeof(double));
-	for (size_t i = 0; g->widths && !fits && i < ARRAY_SIZE(sizes); i++) {
-		choose_size(g, sizes[i]);
-		fits = share_out(g);
-	}
-	return fits;
-}
+	{.size = 8.4, .bold = true}, 12, INK_TEXT, 0, false};
+static const struct setting caption_setting = {{.size = 7.8}, 11, INK_MUTED, 0, false};
+static const struct setting note_setting = {{.size = 7.4}, 10, INK_MUTED, 0, false};
 
 static double table_width(const struct grid_of_cells *g)
 {
@@ -136,6 +33,17 @@ static void reason_place(const struct grid_of_cells *g, const struct row *r, dou
 	*width = g->left + CONTENT_WIDTH - *x - g->gap / 2;
 }
 
+static bool is_below(const struct grid_of_cells *g, int row)
+{
+	return row >= 0 && g->below >= 0 && !g->t->rows[row].failed &&
+	       g->t->rows[row].values[g->below].present;
+}
+
+static double below_width(const struct grid_of_cells *g)
+{
+	return CONTENT_WIDTH - 3 * g->gap;
+}
+
 static double row_height(const struct grid_of_cells *g, int row)
 {
 	const struct setting *s = row < 0 ? &g->head : &g->cell;
@@ -144,10 +52,10 @@ static double row_height(const struct grid_of_cells *g, int row)
 	for (int i = 0; i < g->t->column_count; i++) {
 		struct text t;
 
-		if (!is_shown(g, row, i))
+		if (!cells_shows(g, row, i))
 			continue;
 		text_init(&t);
-		cell_text(g, row, i, &t);
+		cells_text(g, row, i, &t);
 		lines = imax(lines, layout_count_lines(g->l, s, g->widths[i], t.data));
 		text_release(&t);
 	}
@@ -157,9 +65,35 @@ static double row_height(const struct grid_of_cells *g, int row)
 		reason_place(g, &g->t->rows[row], &x, &width);
 		lines = imax(lines, layout_count_lines(g->l, s, width, g->t->rows[row].failed));
 	}
+	if (is_below(g, row))
+		lines += layout_count_lines(g->l, s, below_width(g),
+					    g->t->rows[row].values[g->below].text);
 	/* A page has room for the heading and a row, however long their words are. */
 	return fmin(lines * s->leading + ROW_PAD,
 		    (CONTENT_BOTTOM - CONTENT_TOP) * (row < 0 ? 0.3 : 0.6));
+}
+
+/* The name of the group that begins with that row, or, on a new page, goes on. */
+static double group_height(const struct grid_of_cells *g, int row, bool again)
+{
+	if (!table_begins_group(g->t, row) && !(again && g->t->rows[row].group))
+		return 0;
+	return g->cell.leading + ROW_PAD;
+}
+
+static void draw_group(const struct grid_of_cells *g, int row, bool again)
+{
+	double height = group_height(g, row, again);
+	struct setting name = g->head;
+
+	if (height == 0)
+		return;
+	name.ink = INK_MUTED;
+	layout_put(g->l, &name, g->left + g->gap / 2, g->l->y + ROW_PAD / 2 + name.font.size,
+		   CONTENT_WIDTH, ANCHOR_START, g->t->rows[row].group);
+	g->l->y += height;
+	canvas_line(g->l->canvas, g->left, g->l->y, g->left + table_width(g), g->l->y,
+		    (struct paint){.stroke = INK_RULE, .width = 0.6});
 }
 
 static void draw_cell(const struct grid_of_cells *g, int row, int column, double x)
@@ -173,7 +107,7 @@ static void draw_cell(const struct grid_of_cells *g, int row, int column, double
 	if (column_is_numeric(&g->t->columns[column]))
 		anchor = ANCHOR_END;
 	text_init(&t);
-	cell_text(g, row, column, &t);
+	cells_text(g, row, column, &t);
 	if (link)
 		linked.ink = INK_LINK;
 	if (link && g->l->sheet)
@@ -195,7 +129,7 @@ static void draw_row(const struct grid_of_cells *g, int row)
 		canvas_rectangle(g->l->canvas, g->left, g->l->y, width, height, 0,
 				 (struct paint){.fill = INK_PANEL});
 	for (int i = 0; i < g->t->column_count; i++) {
-		if (is_shown(g, row, i))
+		if (cells_shows(g, row, i))
 			draw_cell(g, row, i, x);
 		x += g->widths[i] + g->gap;
 	}
@@ -205,9 +139,53 @@ static void draw_row(const struct grid_of_cells *g, int row)
 			   ANCHOR_START, g->t->rows[row].failed);
 		width = table_width(g);
 	}
+	if (is_below(g, row)) {
+		struct setting s = g->cell;
+		const char *text = g->t->rows[row].values[g->below].text;
+		int lines = layout_count_lines(g->l, &s, below_width(g), text);
+
+		s.ink = INK_MUTED;
+		layout_put(g->l, &s, g->left + 2 * g->gap,
+			   g->l->y + height - ROW_PAD / 2 - lines * s.leading + s.font.size,
+			   below_width(g), ANCHOR_START, text);
+	}
 	g->l->y += height;
 	canvas_line(g->l->canvas, g->left, g->l->y, g->left + width, g->l->y,
 		    (struct paint){.stroke = row < 0 ? INK_FRAME : INK_RULE, .width = 0.6});
+}
+
+/* Both on a line, if there is room. */
+static bool title_is_short(struct layout *l, const struct table *t)
+{
+	return canvas_text_width(l->canvas, title_setting.font, t->title) + 6 +
+		       canvas_text_width(l->canvas, caption_setting.font, t->caption) <
+	       CONTENT_WIDTH;
+}
+
+static double title_height(struct layout *l, const struct table *t)
+{
+	double height = layout_count_lines(l, &title_setting, CONTENT_WIDTH, t->title) *
+			title_setting.leading;
+
+	if (*t->caption && !title_is_short(l, t))
+		height += layout_count_lines(l, &caption_setting, CONTENT_WIDTH, t->caption) *
+			  caption_setting.leading;
+	return height + 3;
+}
+
+static void put_title(struct layout *l, const struct table *t)
+{
+	if (*t->caption && title_is_short(l, t))
+		canvas_text(l->canvas,
+			    MARGIN + 6 +
+				    canvas_text_width(l->canvas, title_setting.font, t->title),
+			    l->y + title_setting.font.size,
+			    (struct label){.font = caption_setting.font, .ink = INK_MUTED},
+			    t->caption);
+	layout_flow(l, &title_setting, MARGIN, CONTENT_WIDTH, t->title);
+	if (*t->caption && !title_is_short(l, t))
+		layout_flow(l, &caption_setting, MARGIN, CONTENT_WIDTH, t->caption);
+	l->y += 3;
 }
 
 static double start_height(const struct grid_of_cells *g)
@@ -216,15 +194,15 @@ static double start_height(const struct grid_of_cells *g)
 	double first = 0, all = 0, page;
 
 	if (*g->t->title)
-		height += layout_count_lines(g->l, &title_setting, CONTENT_WIDTH, g->t->title) *
-				  title_setting.leading +
-			  3;
+		height += title_height(g->l, g->t);
 	/* A small table stays together, a large one begins with three rows, and rows as high as
 	   pages begin wherever there is some room. */
 	for (int row = 0; row < g->t->row_count; row++) {
+		double own = group_height(g, row, false) + row_height(g, row);
+
 		if (row < 3)
-			first += row_height(g, row);
-		all += row_height(g, row);
+			first += own;
+		all += own;
 	}
 	page = CONTENT_BOTTOM - CONTENT_TOP;
 	return fmin(height + (all < page / 3 ? all : first), page / 2);
@@ -271,7 +249,8 @@ static bool part_init(struct table *part, const struct table *t, int keys, int f
 			values[(size_t)i * (size_t)n + (size_t)k] = t->rows[i].values[column];
 	}
 	for (int i = 0; i < rows; i++)
-		part->rows[i] = (struct row){values + (size_t)i * (size_t)n, t->rows[i].failed};
+		part->rows[i] = (struct row){values + (size_t)i * (size_t)n, t->rows[i].failed,
+					     t->rows[i].group};
 	return true;
 }
 
@@ -294,8 +273,8 @@ static int columns_that_fit(struct layout *l, const struct table *t, int keys, i
 
 		if (!part_init(&part, t, keys, from, to))
 			return to;
-		fits = prepare(&g, l, &part);
-		free(g.widths);
+		fits = cells_init(&g, l, &part, false);
+		cells_release(&g);
 		part_release(&part);
 	}
 	return to;
@@ -305,30 +284,29 @@ static void put_table(struct layout *l, const struct table *t)
 {
 	struct grid_of_cells g;
 
-	prepare(&g, l, t);
+	cells_init(&g, l, t, true);
 	if (!g.widths)
 		return;
 	layout_need(l, start_height(&g));
 	if (l->y > CONTENT_TOP)
 		l->y += 6;
-	if (*t->title) {
-		layout_flow(l, &title_setting, MARGIN, CONTENT_WIDTH, t->title);
-		l->y += 3;
-	}
+	if (*t->title)
+		put_title(l, t);
 	draw_row(&g, -1);
 	for (int row = 0; row < t->row_count; row++) {
 		int page = l->page;
 
-		layout_need(l, row_height(&g, row));
+		layout_need(l, group_height(&g, row, false) + row_height(&g, row));
 		if (l->page != page)
 			draw_row(&g, -1);
+		draw_group(&g, row, l->page != page);
 		draw_row(&g, row);
 	}
-	l->y += 4;
+	l->y += 3;
 	if (*t->note)
 		layout_flow(l, &note_setting, MARGIN, CONTENT_WIDTH, t->note);
-	l->y += 10;
-	free(g.widths);
+	l->y += 8;
+	cells_release(&g);
 }
 
 /* The part of a table that begins with that column, which moves on; false: no more. */
@@ -349,19 +327,51 @@ static bool next_part(struct layout *l, const struct table *t, int *from, struct
 	return true;
 }
 
+/* Its first part; false: there is none. Both are released by the caller. */
+static bool first_part(struct layout *l, const struct table *t, struct table *part,
+		       struct grid_of_cells *g, int *end)
+{
+	*end = 0;
+	if (!next_part(l, t, end, part))
+		return false;
+	cells_init(g, l, part, true);
+	return true;
+}
+
+double layout_table_height(struct layout *l, const struct table *t)
+{
+	struct grid_of_cells g;
+	struct table part;
+	double height = 0;
+	int end;
+
+	if (!first_part(l, t, &part, &g, &end))
+		return 0;
+	if (g.widths && end == t->column_count) {
+		height = row_height(&g, -1) + title_height(l, t) + 17;
+		for (int row = 0; row < t->row_count; row++)
+			height += group_height(&g, row, false) + row_height(&g, row);
+		if (*t->note)
+			height += layout_count_lines(l, &note_setting, CONTENT_WIDTH, t->note) *
+				  note_setting.leading;
+	}
+	cells_release(&g);
+	part_release(&part);
+	return height;
+}
+
 double layout_table_start(struct layout *l, const struct table *t)
 {
 	struct grid_of_cells g;
 	struct table part;
 	double height = 0;
-	int from = 0;
+	int end;
 
-	if (!next_part(l, t, &from, &part))
+	if (!first_part(l, t, &part, &g, &end))
 		return 0;
-	prepare(&g, l, &part);
 	if (g.widths)
 		height = start_height(&g);
-	free(g.widths);
+	cells_release(&g);
 	part_release(&part);
 	return height;
 }

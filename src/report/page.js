@@ -18,7 +18,9 @@
 
 // ---- tables that sort by a column ----
 document.querySelectorAll("table.sortable").forEach((table) => {
-  const body = table.tBodies[0], original = [...body.rows];
+  // The rows of a group stay below its name.
+  const bodies = [...table.tBodies].map((body) => [body, [...body.rows].filter((r) => !r.classList.contains("group"))]);
+  const heads = table.tHead.querySelectorAll("th");
   const cell = (row, i) => {
     const td = row.cells[i];
     if (!td || td.classList.contains("failed")) return null;
@@ -30,19 +32,19 @@ document.querySelectorAll("table.sortable").forEach((table) => {
   const sortBy = (head, i) => {
     const now = head.getAttribute("aria-sort");
     const next = now === "ascending" ? "descending" : now === "descending" ? null : "ascending";
-    const sign = next === "descending" ? -1 : 1, rows = [...original];
+    const sign = next === "descending" ? -1 : 1;
     // Rows without a value stay at the end, either way round.
-    if (next) rows.sort((x, y) => {
+    const order = (x, y) => {
       const a = cell(x, i), b = cell(y, i);
       if (a === null || b === null) return (a === null) - (b === null);
       return sign * compare(a, b);
-    });
-    table.querySelectorAll("th").forEach((th) => th.removeAttribute("aria-sort"));
+    };
+    heads.forEach((th) => th.removeAttribute("aria-sort"));
     if (next) head.setAttribute("aria-sort", next);
-    body.append(...rows);
+    bodies.forEach(([body, rows]) => body.append(...(next ? [...rows].sort(order) : rows)));
   };
-  table.querySelectorAll("th").forEach((th, i) => {
-    if (original.length < 2) return;
+  heads.forEach((th, i) => {
+    if (bodies.every(([, rows]) => rows.length < 2)) return;
     th.classList.add("sorts");
     th.tabIndex = 0;
     th.title = "sort by this column";
@@ -101,7 +103,7 @@ document.querySelectorAll("svg.zoom").forEach((svg) => {
   add("+", "closer (also Ctrl and wheel; drag to move)", () => zoom(1 / 1.6, 0.5, 0.5));
   add("−", "farther", () => zoom(1.6, 0.5, 0.5));
   add("all", "the whole timeline", () => { [x, y, w, h] = whole; show(); });
-  svg.before(tools);
+  svg.closest(".scroll").before(tools);
   svg.addEventListener("wheel", (e) => {
     if (!e.ctrlKey) return;
     const box = svg.getBoundingClientRect();
@@ -118,6 +120,31 @@ document.querySelectorAll("svg.zoom").forEach((svg) => {
     show();
   });
 });
+
+// ---- what is wider than the screen says so ----
+(function () {
+  const all = [...document.querySelectorAll(".scroll")];
+  all.forEach((box) => {
+    const hint = document.createElement("p");
+    hint.className = "hint";
+    hint.textContent = "\u2194 wider than the screen: scroll sideways";
+    box.before(hint);
+  });
+  const look = () => all.forEach((box) => {
+    box.parentNode.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 4);
+  });
+  addEventListener("resize", look);
+  look();
+})();
+
+// ---- contents fold where they are in the way ----
+(function () {
+  const narrow = matchMedia("(max-width: 900px)"), fold = document.querySelector("#contents details");
+  const set = () => { fold.open = !narrow.matches; };
+  narrow.addEventListener("change", set);
+  fold.addEventListener("click", (e) => { if (narrow.matches && e.target.closest("a")) fold.open = false; });
+  set();
+})();
 
 // ---- where the reader is ----
 (function () {

@@ -1,7 +1,9 @@
 /* report.c - see report.h */
 #include "report/report.h"
+#include "base/util.h"
 #include "base/version.h"
 #include "report/figures.h"
+#include "report/notes.h"
 #include "report/requirements.h"
 
 #include <stdio.h>
@@ -15,10 +17,19 @@ static struct value text_value(const char *s)
 	return (struct value){.present = *s != '\0', .text = s};
 }
 
-/* A row per study: what it is, how much it has measured. */
+static bool all_are_quick(const struct sources *s)
+{
+	for (int i = 0; i < s->study_count; i++)
+		if (!study_is_quick(&s->studies[i]))
+			return false;
+	return true;
+}
+
+/* A row per study: what it is, how many cases it has. */
 static void add_overview(struct document *d, const struct sources *s)
 {
 	struct table *t = table_new(&d->arena, 6, s->study_count);
+	bool all = all_are_quick(s);
 
 	if (!t || !s->study_count)
 		return;
@@ -42,7 +53,7 @@ static void add_overview(struct document *d, const struct sources *s)
 		v[2] = (struct value){.present = true, .number = rows};
 		v[3] = (struct value){.present = failed > 0, .number = failed};
 		v[4] = (struct value){.present = true,
-				      .number = study_is_quick(&s->studies[i])};
+				      .number = !all && study_is_quick(&s->studies[i])};
 		v[5] = (struct value){.present = true,
 				      .number = !study_is_complete(&s->studies[i])};
 	}
@@ -60,6 +71,31 @@ static void add_machine(struct document *d, const struct sources *s)
 	}
 }
 
+/* What holds for all tables. */
+static void add_reading(struct document *d, const struct sources *s, const char *notes)
+{
+	bool quick = false;
+
+	for (int i = 0; i < s->study_count; i++)
+		quick |= study_is_quick(&s->studies[i]);
+	if (!s->study_count)
+		return;
+	document_heading(d, 3, "reading", "How to read the tables");
+	document_paragraph(
+		d, "Rows are grouped. \"On this machine\" has a core for every rank. With "
+		   "\"more ranks than cores\" ranks take turns: such rows are shown, but say "
+		   "nothing about scaling. \"Simulated\" is the same engine on virtual "
+		   "devices: they compute nothing, their clock goes on by what operations and "
+		   "transfers are said to cost.");
+	document_paragraphf(
+		d, "%s%s%s", notes, *notes && quick ? " " : "",
+		!quick		   ? ""
+		: all_are_quick(s) ? "All studies were run with --quick: smaller models, fewer "
+				     "cases and repetitions."
+				   : "Quick studies have smaller models, fewer cases and "
+				     "repetitions.");
+}
+
 /* One sentence a study: the verdict on its first question that has one. */
 static void add_short_answers(struct document *d, const struct sources *s)
 {
@@ -74,9 +110,9 @@ static void add_short_answers(struct document *d, const struct sources *s)
 			if (!begun)
 				document_heading(d, 3, "in-short", "In short");
 			begun = true;
-			document_item(
-				d, document_stringf(d, "%s (%s)", s->studies[i].title, a.id),
-				document_stringf(d, "%s %s", a.question, a.verdict), a.anchor);
+			document_item(d,
+				      document_stringf(d, "%s (%s)", s->studies[i].title, a.id),
+				      a.verdict, a.anchor);
 			break;
 		}
 	}
@@ -91,8 +127,11 @@ static struct grid choose_grid(const struct sources *s)
 	for (int i = 0; i < s->run_count; i++)
 		if (grid_says_more(&s->runs[i].grid, GRID_DRAWN_MAX, &best))
 			best = s->runs[i].grid;
-	/* A grid without one of the three directions explains less than the usual example. */
-	return best.dp > 1 && best.pp > 1 && best.mp > 1 ? best : (struct grid){2, 2, 2};
+	/* A grid without one of the three directions explains less than the usual example, and
+	   one that can't be read explains nothing. */
+	return best.dp > 1 && best.pp > 1 && best.mp > 1 && figure_grid_fits(&best)
+		       ? best
+		       : (struct grid){2, 2, 2};
 }
 
 static void add_grid(struct document *d, const struct sources *s)
@@ -121,40 +160,75 @@ static void add_grid(struct document *d, const struct sources *s)
 				 g.dp, g.pp, g.mp));
 }
 
-static enum status add_overlap(struct document *d, struct error *err)
+/* The study that shows a step whose title begins so, or NULL. */
+static const struct study *find_step(const struct sources *s, timeline_reader reader,
+				     const char *begin)
+{
+	struct gantt g;
+
+	for (int i = 0; i < s->study_count; i++)
+		for (size_t k = 0; study_gantt(&s->studies[i], k, reader, &g); k++) {
+			bool found = g.timeline.stages > 1 &&
+				     !strncmp(g.title, begin, strlen(begin));
+
+			timeline_release(&g.timeline);
+			if (found)
+				return &s->studies[i];
+		}
+	return NULL;
+}
+
+static const struct explained {
+	enum schedule_kind kind;
+	const char *text, *caption;
+} explained[] = {
+	{SCHEDULE_NAIVE,
+	 "A pipeline cuts the model into stages. A micro-batch goes forward through all stages "
+	 "and then back; a stage can't begin before its neighbour has sent what it needs. One "
+	 "micro-batch at a time keeps one stage busy and lets all others wait: that is the base "
+	 "engine.",
+	 "One micro-batch at a time. Predicted for a forward of 1 ms, a backward of 2 ms and "
+	 "0.2 ms per message."},
+	{SCHEDULE_1F1B,
+	 "With 1f1b every stage starts the next micro-batch while the earlier ones are still "
+	 "under way in later stages. The first stages run a few forwards ahead; then each stage "
+	 "alternates one forward and one backward, so that it never keeps more activations than "
+	 "there are stages behind it. Sends do not block, receives are posted before they are "
+	 "needed, and a stage waits only where it uses what has not come yet. What remains idle "
+	 "is filling the pipeline at the beginning and draining it at the end; more "
+	 "micro-batches make that a smaller share.",
+	 "The same work with one forward, one backward in turn."},
+	{SCHEDULE_ZB_H1,
+	 "zb-h1 splits the backward in two. The gradient of the input is what the stage before "
+	 "waits for; the gradient of the weights nobody waits for, so it fills gaps.",
+	 "The same work with the gradients of the weights put off."},
+};
+
+/* A schedule, with a predicted step unless a study has one to show. */
+static enum status add_schedule(struct document *d, const struct sources *s,
+				timeline_reader reader, const struct explained *e,
+				struct error *err)
 {
 	const struct costs costs = {.f = 1, .b = 2, .w = 1, .latency = 0.2};
+	const struct study *study = find_step(s, reader, schedule_name(e->kind));
+
+	if (study) {
+		document_paragraphf(d, "%s The study '%s' shows such a step.", e->text,
+				    study->title);
+		return OK;
+	}
+	document_paragraph(d, e->text);
+	return figure_schedule(d, e->kind, STAGES, MICRO_BATCHES, &costs, e->caption, err);
+}
+
+static enum status add_overlap(struct document *d, const struct sources *s,
+			       timeline_reader reader, struct error *err)
+{
 	enum status st;
 
-	document_paragraph(
-		d,
-		"A pipeline cuts the model into stages. A micro-batch goes forward through all "
-		"stages and then back; a stage can't begin before its neighbour has sent what "
-		"it needs. One micro-batch at a time keeps one stage busy and lets all others "
-		"wait: that is the base engine.");
-	TRY(figure_schedule(d, SCHEDULE_NAIVE, STAGES, MICRO_BATCHES, &costs,
-			    "One micro-batch at a time. Predicted for a forward of 1 ms, a "
-			    "backward of 2 ms and 0.2 ms per message.",
-			    err));
-	document_paragraph(
-		d,
-		"With 1f1b every stage starts the next micro-batch while the earlier ones are "
-		"still under way in later stages. The first stages run a few forwards ahead; "
-		"then each stage alternates one forward and one backward, so that it never "
-		"keeps more activations than there are stages behind it. Sends do not block, "
-		"receives are posted before they are needed, and a stage waits only where it "
-		"uses what has not come yet. What remains idle is filling the pipeline at the "
-		"beginning and draining it at the end; more micro-batches make that a smaller "
-		"share.");
-	TRY(figure_schedule(d, SCHEDULE_1F1B, STAGES, MICRO_BATCHES, &costs,
-			    "The same work with one forward, one backward in turn.", err));
-	document_paragraph(
-		d,
-		"zb-h1 splits the backward in two. The gradient of the input is what the stage "
-		"before waits for; the gradient of the weights nobody waits for, so it fills "
-		"gaps.");
-	TRY(figure_schedule(d, SCHEDULE_ZB_H1, STAGES, MICRO_BATCHES, &costs,
-			    "The same work with the gradients of the weights put off.", err));
+	document_heading(d, 1, "overlap", "How the pipeline overlaps");
+	for (size_t i = 0; i < ARRAY_SIZE(explained); i++)
+		TRY(add_schedule(d, s, reader, &explained[i], err));
 	document_paragraph(
 		d,
 		"Two more things overlap in a step: gradients of a bucket of layers are summed "
@@ -163,30 +237,6 @@ static enum status add_overlap(struct document *d, struct error *err)
 		"gradient of its weights is computed.");
 out:
 	return st;
-}
-
-/* A step as it really was, if a study has one to show whose title begins so. */
-static bool add_measured(struct document *d, const struct sources *s, timeline_reader reader,
-			 const char *begin)
-{
-	struct gantt g;
-	bool shown = false;
-
-	for (int i = 0; i < s->study_count && !shown; i++)
-		for (size_t k = 0; !shown && study_gantt(&s->studies[i], k, reader, &g); k++) {
-			shown = g.timeline.stages > 1 &&
-				!strncmp(g.title, begin, strlen(begin));
-			if (shown)
-				figure_timeline(
-					d, &g.timeline, g.title,
-					document_stringf(d,
-							 "%s: step %d of %s in the study "
-							 "'%s'.",
-							 g.simulated ? "Simulated" : "Measured",
-							 g.step, g.run, s->studies[i].title));
-			timeline_release(&g.timeline);
-		}
-	return shown;
 }
 
 /* The studies, in chapters by the letter of their first requirement. */
@@ -202,7 +252,6 @@ static enum status add_studies(struct document *d, struct sources *s, timeline_r
 
 		group = group ? group : "Other studies";
 		if (!chapter || strcmp(chapter, group)) {
-			document_new_page(d);
 			document_heading(d, 1, group, group);
 			chapter = group;
 		}
@@ -239,12 +288,15 @@ static void add_title(struct document *d, const struct sources *s,
 
 	if (localtime_r(&now, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
-	d->title =
-		document_string(d, *o->title ? o->title : "Hybrid parallel training, measured");
-	d->subtitle =
-		document_stringf(d, "%d stud%s and %d run%s; written by kolm %s",
-				 s->study_count, s->study_count == 1 ? "y" : "ies",
-				 s->run_count, s->run_count == 1 ? "" : "s", KOLM_VERSION);
+	d->title = document_string(d, *o->title ? o->title : "Hybrid parallel training");
+	d->subtitle = s->study_count ? document_stringf(d, "%d stud%s", s->study_count,
+							s->study_count == 1 ? "y" : "ies")
+				     : "";
+	if (s->run_count)
+		d->subtitle = document_stringf(d, "%s%s%d run%s", d->subtitle,
+					       s->study_count ? " and " : "", s->run_count,
+					       s->run_count == 1 ? "" : "s");
+	d->subtitle = document_stringf(d, "%s; written by kolm %s", d->subtitle, KOLM_VERSION);
 	d->date = document_string(d, date);
 }
 
@@ -252,18 +304,17 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 			 struct error *err)
 {
 	size_t summary, end;
+	struct text notes;
 	enum status st;
 
+	text_init(&notes);
 	sources_sort(s);
+	notes_collect(s, &notes);
 	add_title(d, s, o);
 	document_heading(d, 1, "summary", "Summary");
 	summary = d->count;
 	add_grid(d, s);
-	document_heading(d, 1, "overlap", "How the pipeline overlaps");
-	TRY(add_overlap(d, err));
-	/* Of what was just explained, or of anything. */
-	if (!add_measured(d, s, o->read_timeline, "1f1b"))
-		add_measured(d, s, o->read_timeline, "");
+	TRY(add_overlap(d, s, o->read_timeline, err));
 	TRY(add_studies(d, s, o->read_timeline, err));
 	add_runs(d, s, o->read_timeline);
 	report_add_bottlenecks(d, s);
@@ -274,11 +325,12 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	end = d->count;
 	add_overview(d, s);
 	add_short_answers(d, s);
+	add_reading(d, s, notes.data);
 	add_machine(d, s);
-
 	document_contents(d);
 	document_move(d, end, summary);
 	TRY(document_check(d, err));
 out:
+	text_release(&notes);
 	return st;
 }

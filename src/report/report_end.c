@@ -100,11 +100,9 @@ void report_add_bottlenecks(struct document *d, struct sources *s)
 		v[3] = text_value(document_string(d, best[i].cause));
 		v[4] = text_value(document_string(d, best[i].remedy));
 	}
+	t->note = "Rows with trouble that a study puts in, with a baseline (base engine, naive "
+		  "schedule, DataParallel) or with more ranks than cores are not counted.";
 	document_table(d, t);
-	document_note(
-		d,
-		"Rows with trouble that a study puts in, with a baseline (base engine, naive "
-		"schedule, DataParallel) or with more ranks than cores are not counted.");
 }
 
 /* ---- what can't be seen here ---- */

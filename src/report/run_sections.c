@@ -60,7 +60,7 @@ static const struct shown compared[] = {
 	{{"bubble", "", COLUMN_PERCENT, -1}, "bubble"},
 	{{"final loss", "", COLUMN_NUMBER, 4}, "final_loss"},
 	{{"skipped steps", "", COLUMN_INTEGER, 0}, "skipped_steps"},
-	{{"over-subscribed", "", COLUMN_FLAG, -1}, "oversubscribed"},
+	{{"more ranks than cores", "", COLUMN_FLAG, -1}, "oversubscribed"},
 };
 
 static struct value value_at(struct document *d, const json_t *root, const struct shown *s)
@@ -271,10 +271,14 @@ static struct table *rank_table(struct document *d, const struct run_result *r)
 static void add_timeline(struct run_result *r, struct document *d, timeline_reader reader)
 {
 	struct timeline t = {.stages = 0};
+	bool simulated = !strncmp(string_at(r->root, "device"), "virtual", 7);
 
 	if (reader && *r->folder && reader(r->folder, -1, &t, NULL) == OK && t.stages > 0 &&
 	    t.stages <= ROWS_MAX)
-		figure_timeline(d, &t, "The last step, as measured", "");
+		figure_timeline(d, &t,
+				simulated ? "The last step, simulated"
+					  : "The last step, as measured",
+				"");
 	timeline_release(&t);
 }
 

@@ -92,6 +92,10 @@ static const char *value_text(const struct maker *m, const json_t *row, const ch
 	struct text t;
 	const char *s;
 
+	/* It has the same name as in tables and answers. */
+	if (!strcmp(key, "device") && json_is_string(value) &&
+	    !strcmp(json_string_value(value), "real"))
+		return "this machine";
 	if (json_is_string(value))
 		return document_string(m->d, json_string_value(value));
 	if (json_is_boolean(value))

@@ -219,35 +219,29 @@ struct table *study_machine(const struct study *s, struct document *d)
 {
 	static const struct {
 		const char *key, *name;
-	} known[] = {{"cpu", "processor"}, {"cores", "cores"}, {"memory_bytes", "memory"},
-		     {"os", "system"},	   {"kolm", "kolm"},   {"date", "measured on"}};
+		enum column_kind kind;
+	} known[] = {{"cpu", "processor", COLUMN_TEXT},
+		     {"cores", "cores", COLUMN_INTEGER},
+		     {"memory_bytes", "memory", COLUMN_BYTES},
+		     {"os", "system", COLUMN_TEXT},
+		     {"kolm", "kolm", COLUMN_TEXT},
+		     {"date", "measured on", COLUMN_TEXT}};
 	const json_t *machine = json_object_get(s->root, "machine");
-	struct table *t = table_new(&d->arena, 2, ARRAY_SIZE(known));
-	int n = 0;
+	struct table *t = table_new(&d->arena, ARRAY_SIZE(known), 1);
 
 	if (!t || !json_object_size(machine))
 		return NULL;
-	t->columns[0].label = "what";
-	t->columns[1].label = "value";
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		const json_t *value = json_object_get(machine, known[i].key);
-		struct column bytes = {"", "", i == 2 ? COLUMN_BYTES : COLUMN_NUMBER, -1};
-		struct value number = {.present = true, .number = json_number_value(value)};
-		struct text text;
+		struct value *v = &t->rows[0].values[i];
 
-		if (!json_is_string(value) && !json_is_number(value))
-			continue;
-		text_init(&text);
+		t->columns[i] = (struct column){known[i].name, "", known[i].kind, -1};
+		v->present = known[i].kind == COLUMN_TEXT ? json_is_string(value)
+							  : json_is_number(value);
+		v->number = json_number_value(value);
 		if (json_is_string(value))
-			text_add(&text, json_string_value(value));
-		else
-			value_format(&bytes, &number, &text);
-		t->rows[n].values[0] = (struct value){.present = true, .text = known[i].name};
-		t->rows[n].values[1] =
-			(struct value){.present = true, .text = document_string(d, text.data)};
-		n++;
-		text_release(&text);
+			v->text = document_string(d, json_string_value(value));
 	}
-	t->row_count = n;
-	return t;
+	table_drop_empty(t);
+	return t->column_count ? t : NULL;
 }

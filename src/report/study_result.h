@@ -47,7 +47,7 @@ bool study_gantt(const struct study *s, size_t i, timeline_reader reader, struct
 enum status study_add(struct study *s, struct document *d, timeline_reader reader,
 		      struct error *err);
 
-/* A row per thing about the machine: name and value. NULL: nothing is known. */
+/* A row about the machine. NULL: nothing is known. */
 struct table *study_machine(const struct study *s, struct document *d);
 
 /* Rows that it has measured, and those that failed. */

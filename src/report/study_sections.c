@@ -8,23 +8,14 @@
 
 #include <string.h>
 
+/* What it answers and whether it is quick is said in the summary. */
 static void add_heading(struct study *s, struct document *d)
 {
-	const char *id;
-	struct text text;
-
 	s->section = document_heading(d, 2, s->name, s->title);
-	text_init(&text);
-	for (int i = 0; (id = study_requirement(s, i)); i++)
-		text_addf(&text, "%s%s", i ? ", " : "Requirements ", id);
-	if (text.len)
-		text_add(&text, ". ");
-	if (study_is_quick(s))
-		text_add(&text, "With --quick: smaller models, fewer cases and repetitions. ");
 	if (!study_is_complete(s))
-		text_addf(&text, "Stopped before its end: 'kolm study %s' goes on.", s->name);
-	document_note(d, text.data);
-	text_release(&text);
+		document_note(d, document_stringf(
+					 d, "Stopped before its end: 'kolm study %s' goes on.",
+					 s->name));
 }
 
 /* What number a table or chart of the result has in the document. */
@@ -34,18 +25,44 @@ static void remember(const json_t *spec, int number)
 		json_object_set_new((json_t *)spec, "number", json_integer(number));
 }
 
+/* Do two charts show the same quantity, of other rows? */
+static bool show_the_same(const json_t *a, const json_t *b)
+{
+	static const char *const names[] = {"kind", "x", "y", "log_x", "log_y"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const json_t *x = json_object_get(a, names[i]),
+			     *y = json_object_get(b, names[i]);
+
+		if (x != y && !json_equal(x, y))
+			return false;
+	}
+	return true;
+}
+
 /* Charts follow the table that they are made from. */
 static void add_charts(struct study *s, struct document *d, struct fields *f, const char *table)
 {
 	json_t *charts = field_array(f, s->root, "charts");
+	const json_t *last = NULL;
+	struct chart *before = NULL;
 
 	for (size_t i = 0; i < json_array_size(charts); i++) {
 		size_t back = fields_enter(f, "charts", i);
 		const json_t *spec = field_element(f, charts, i);
 		const char *of = json_string_value(json_object_get(spec, "table"));
 
-		if (of && !strcmp(of, table))
-			remember(spec, document_chart(d, study_chart(f, s->root, spec, d)));
+		if (of && !strcmp(of, table)) {
+			struct chart *c = study_chart(f, s->root, spec, d);
+
+			remember(spec, document_chart(d, c));
+			if (c && before && show_the_same(last, spec)) {
+				c->beside = before;
+				before->beside = c;
+			}
+			before = c;
+			last = spec;
+		}
 		fields_leave(f, back);
 	}
 }
@@ -153,61 +170,101 @@ static int number_of(const struct study *s, const char *list, const char *id)
 	return 0;
 }
 
-/* "Table 3; figures 4, 5." */
-static void add_references(const struct study *s, const json_t *answer, struct text *out)
+/* "See table 3 and figures 4, 5." */
+static const char *references(const struct study *s, const json_t *answer, struct document *d)
 {
 	int table = number_of(s, "tables", json_string_value(json_object_get(answer, "table"))),
 	    shown = 0;
+	const char *figures = "";
 	size_t i;
 	json_t *one;
 
-	if (table)
-		text_addf(out, "Table %d", table);
 	json_array_foreach(json_object_get(answer, "figures"), i, one)
 	{
 		const char *id = json_string_value(one);
 		int figure = number_of(s, "charts", id) + number_of(s, "curves", id);
 
 		if (figure)
-			text_addf(out, "%s%d",
-				  shown++    ? ", "
-				  : out->len ? "; figure "
-					     : "Figure ",
-				  figure);
+			figures = document_stringf(d, "%s%s%d", figures, shown++ ? ", " : "",
+						   figure);
 	}
-	if (out->len)
-		text_add(out, ".");
+	if (!table && !shown)
+		return "";
+	if (!shown)
+		return document_stringf(d, "See table %d.", table);
+	figures = document_stringf(d, "figure%s %s", shown > 1 ? "s" : "", figures);
+	return table ? document_stringf(d, "See table %d and %s.", table, figures)
+		     : document_stringf(d, "See %s.", figures);
+}
+
+/* An answer while it is written: paragraphs of a few lines. */
+struct writer {
+	struct document *d;
+	const char *lead; /* of the next paragraph */
+	const json_t *parts;
+	struct text text;
+};
+
+enum { PARAGRAPH = 560 }; /* bytes: six lines or so */
+
+static void end_paragraph(struct writer *w)
+{
+	if (!w->text.len)
+		return;
+	document_led(w->d, w->lead, w->text.data);
+	w->lead = "";
+	w->text.len = 0;
+}
+
+static void write_sentence(struct writer *w, const char *sentence)
+{
+	if (w->text.len && w->text.len + strlen(sentence) > PARAGRAPH)
+		end_paragraph(w);
+	text_addf(&w->text, "%s%s", w->text.len && *sentence ? " " : "", sentence);
+}
+
+/* Has a part before that one said so? */
+static bool was_said(const json_t *parts, size_t before, const char *sentence)
+{
+	for (size_t i = 0; i < before; i++) {
+		const json_t *part = json_array_get(parts, i);
+		const json_t *sentences = json_object_get(part, "sentences");
+
+		for (size_t k = 0; k < json_array_size(sentences); k++) {
+			const char *s = json_string_value(json_array_get(sentences, k));
+
+			if (s && !strcmp(s, sentence))
+				return true;
+		}
+	}
+	return false;
 }
 
 /* What the rows of one device say. */
-static void add_part(const json_t *part, const char *verdict, struct fields *f,
-		     struct document *d)
+static void write_part(struct writer *w, size_t at, const char *verdict, struct fields *f)
 {
 	static const struct {
 		const char *device, *lead;
 	} leads[] = {{"real", "On this machine:"}, {"simulated", "Simulated devices:"}};
-	const char *device = field_string(f, part, "device", ""), *lead = "";
+	const json_t *part = field_element(f, w->parts, at);
+	const char *device = field_string(f, part, "device", "");
 	const char *own = field_string(f, part, "verdict", "");
 	const json_t *sentences = field_array(f, part, "sentences");
-	struct text text;
 
+	end_paragraph(w);
+	w->lead = "";
 	for (size_t i = 0; i < ARRAY_SIZE(leads); i++)
 		if (!strcmp(leads[i].device, device))
-			lead = leads[i].lead;
-	text_init(&text);
+			w->lead = leads[i].lead;
 	/* The verdict is said above already, unless this part has another one. */
 	if (strcmp(own, verdict))
-		text_add(&text, own);
+		write_sentence(w, own);
 	for (size_t i = 0; i < json_array_size(sentences); i++) {
 		const char *sentence = json_string_value(json_array_get(sentences, i));
 
-		text_addf(&text, "%s%s", text.len ? " " : "", sentence ? sentence : "");
+		if (sentence && !was_said(w->parts, at, sentence))
+			write_sentence(w, sentence);
 	}
-	if (*lead)
-		document_led(d, lead, text.data);
-	else
-		document_paragraph(d, text.data);
-	text_release(&text);
 }
 
 /* Pairs of words: this is that. */
@@ -239,22 +296,22 @@ static void add_answers(struct study *s, struct document *d, struct fields *f)
 
 	for (size_t i = 0; i < json_array_size(answers); i++) {
 		size_t back = fields_enter(f, "answers", i);
-		json_t *a = field_element(f, answers, i), *parts = field_array(f, a, "parts");
+		json_t *a = field_element(f, answers, i);
 		const char *verdict = field_string(f, a, "verdict", NULL);
 		struct section section = document_answer(
 			d, field_string(f, a, "id", ""), field_string(f, a, "question", ""),
 			verdict, field_bool(f, a, "supported", true));
-		struct text references;
+		struct writer w = {.d = d, .lead = "", .parts = field_array(f, a, "parts")};
 
 		if (a)
 			json_object_set_new(a, "anchor", json_string(section.anchor));
-		for (size_t k = 0; k < json_array_size(parts); k++)
-			add_part(field_element(f, parts, k), verdict, f, d);
+		text_init(&w.text);
+		for (size_t k = 0; k < json_array_size(w.parts); k++)
+			write_part(&w, k, verdict, f);
+		write_sentence(&w, references(s, a, d));
+		end_paragraph(&w);
+		text_release(&w.text);
 		add_pairs(field_array(f, a, "rows"), d);
-		text_init(&references);
-		add_references(s, a, &references);
-		document_note(d, references.data);
-		text_release(&references);
 		fields_leave(f, back);
 	}
 }

@@ -6,45 +6,48 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 64, ROWS_MAX = 10000 };
+enum { COLUMNS_MAX = 64, ROWS_MAX = 10000, COLUMNS_READ = 8 };
 
-/* Rows may say more than columns show; these two must be seen. */
-static const struct {
-	const char *key;
-	struct column column;
-} implied[] = {
-	{"device", {"device", "", COLUMN_TEXT, -1}},
-	{"oversubscribed", {"over-subscribed", "", COLUMN_FLAG, -1}},
+/* What a row comes from: not a column, but the group that it stands in. */
+static const char *const groups[] = {
+	"On this machine",
+	"On this machine, more ranks than cores",
+	"Simulated",
 };
 
-static bool has_column(const json_t *columns, const char *key)
+static bool names_group(const char *key)
 {
-	size_t i;
-	json_t *c;
-
-	json_array_foreach(columns, i, c)
-	{
-		const char *name = json_string_value(json_object_get(c, "key"));
-
-		if (name && !strcmp(name, key))
-			return true;
-	}
-	return false;
+	return !strcmp(key, "device") || !strcmp(key, "oversubscribed");
 }
 
-static bool rows_have(const json_t *rows, const char *key)
+static const char *group_of(const json_t *row)
 {
-	size_t i;
-	json_t *r;
+	const char *device = json_string_value(json_object_get(row, "device"));
 
-	json_array_foreach(rows, i, r)
-	{
-		json_t *value = json_object_get(r, key);
+	if (device && !strcmp(device, "simulated"))
+		return groups[2];
+	return groups[json_is_true(json_object_get(row, "oversubscribed"))];
+}
 
-		if (value && !json_is_null(value) && !json_is_false(value))
-			return true;
-	}
-	return false;
+/* Groups one after the other, each with its rows as they were; where all is as usual, there is
+   nothing to be said. */
+static void sort_by_group(struct table *t, struct arena *a)
+{
+	struct row *sorted = arena_get(a, (size_t)t->row_count, sizeof(*sorted));
+	bool usual = true;
+	int n = 0;
+
+	for (size_t g = 0; sorted && g < ARRAY_SIZE(groups); g++)
+		for (int i = 0; i < t->row_count; i++)
+			if (t->rows[i].group == groups[g]) {
+				usual &= g == 0;
+				sorted[n++] = t->rows[i];
+			}
+	if (!sorted)
+		return;
+	for (int i = 0; usual && i < n; i++)
+		sorted[i].group = NULL;
+	t->rows = sorted;
 }
 
 struct keys {
@@ -67,24 +70,18 @@ static void read_column(struct fields *f, const json_t *o, struct document *d, s
 	c->label = document_string(d, field_string(f, o, "label", k->key[k->count]));
 	c->unit = document_string(d, field_string(f, o, "unit", ""));
 	c->digits = digits >= 0 && digits <= 12 ? (int)digits : -1;
-	k->count++;
+	if (!names_group(k->key[k->count]))
+		k->count++;
 }
 
 static void read_columns(struct fields *f, const json_t *spec, struct document *d,
 			 struct keys *k)
 {
-	json_t *columns = field_array(f, spec, "columns"), *rows = field_array(f, spec, "rows");
+	json_t *columns = field_array(f, spec, "columns");
 
 	k->count = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(implied); i++)
-		if (!has_column(columns, implied[i].key) && rows_have(rows, implied[i].key)) {
-			k->key[k->count] = implied[i].key;
-			k->spread[k->count] = "";
-			k->column[k->count++] = implied[i].column;
-		}
-	if (json_array_size(columns) > COLUMNS_MAX - ARRAY_SIZE(implied)) {
-		fields_fail(f, "columns", "has more than %zu elements",
-			    COLUMNS_MAX - ARRAY_SIZE(implied));
+	if (json_array_size(columns) > COLUMNS_MAX) {
+		fields_fail(f, "columns", "has more than %d elements", COLUMNS_MAX);
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(columns); i++) {
@@ -124,6 +121,7 @@ static void read_row(struct fields *f, const json_t *row, struct document *d,
 {
 	const char *failed = field_string(f, row, "failed", "");
 
+	out->group = group_of(row);
 	if (*failed)
 		out->failed = document_stringf(d, "failed: %s", failed);
 	for (int i = 0; i < k->count; i++) {
@@ -133,11 +131,36 @@ static void read_row(struct fields *f, const json_t *row, struct document *d,
 	}
 }
 
+/* Then columns are empty for another reason, and the row needs its place for it. */
+static bool all_failed(const struct table *t)
+{
+	for (int i = 0; i < t->row_count; i++)
+		if (!t->rows[i].failed)
+			return false;
+	return true;
+}
+
+/* A table of many columns leaves those out that can be told in a sentence. */
+static void add_note(struct table *t, const char *note, struct document *d)
+{
+	struct text text;
+
+	text_init(&text);
+	if (t->column_count > COLUMNS_READ)
+		table_drop_constant(t, &text);
+	if (text.len && *note)
+		text_add(&text, " ");
+	text_add(&text, note);
+	t->note = document_string(d, text.data);
+	text_release(&text);
+}
+
 struct table *study_table(struct fields *f, const json_t *spec, struct document *d)
 {
 	json_t *rows = field_array(f, spec, "rows");
 	struct table *t;
 	struct keys k;
+	int rank;
 
 	if (json_array_size(rows) > ROWS_MAX)
 		fields_fail(f, "rows", "has more than %d elements", ROWS_MAX);
@@ -148,7 +171,7 @@ struct table *study_table(struct fields *f, const json_t *spec, struct document 
 	if (!t)
 		return NULL;
 	t->title = document_string(d, field_string(f, spec, "title", ""));
-	t->note = document_string(d, field_string(f, spec, "note", ""));
+	t->caption = document_string(d, field_string(f, spec, "caption", ""));
 	memcpy(t->columns, k.column, (size_t)k.count * sizeof(*t->columns));
 	for (int i = 0; i < t->row_count; i++) {
 		size_t back = fields_enter(f, "rows", (size_t)i);
@@ -156,5 +179,12 @@ struct table *study_table(struct fields *f, const json_t *spec, struct document 
 		read_row(f, field_element(f, rows, (size_t)i), d, &k, &t->rows[i]);
 		fields_leave(f, back);
 	}
+	sort_by_group(t, &d->arena);
+	if (!all_failed(t))
+		table_drop_empty(t);
+	rank = table_find(t, "rank", COLUMN_INTEGER);
+	if (rank >= 0)
+		table_join(t, rank);
+	add_note(t, field_string(f, spec, "note", ""), d);
 	return t;
 }

@@ -25,7 +25,7 @@ struct table *table_new(struct arena *a, int columns, int rows)
 
 	if (!t)
 		return NULL;
-	t->title = t->note = "";
+	t->title = t->note = t->caption = "";
 	t->columns = arena_get(a, (size_t)columns, sizeof(*t->columns));
 	t->rows = arena_get(a, (size_t)rows, sizeof(*t->rows));
 	values = arena_get(a, (size_t)rows * (size_t)columns, sizeof(*values));
@@ -51,18 +51,136 @@ static bool is_empty(const struct table *t, int column)
 	return true;
 }
 
+static void drop_column(struct table *t, int column)
+{
+	size_t behind = (size_t)(--t->column_count - column);
+
+	for (int i = 0; i < t->row_count; i++) {
+		struct value *v = t->rows[i].values + column;
+
+		memmove(v, v + 1, behind * sizeof(*v));
+	}
+	memmove(t->columns + column, t->columns + column + 1, behind * sizeof(*t->columns));
+}
+
 void table_drop_empty(struct table *t)
 {
-	int kept = 0;
-
-	for (int k = 0; k < t->column_count; k++) {
+	for (int k = t->column_count - 1; k >= 0; k--)
 		if (is_empty(t, k))
+			drop_column(t, k);
+}
+
+static bool are_equal(const struct value *a, const struct value *b)
+{
+	return a->present && b->present && a->number == b->number && a->spread == b->spread &&
+	       !strcmp(a->text ? a->text : "", b->text ? b->text : "");
+}
+
+/* Rows that failed do not count. */
+static bool is_constant(const struct table *t, int column)
+{
+	const struct value *first = NULL;
+	int n = 0;
+
+	for (int i = 0; i < t->row_count; i++) {
+		const struct value *v = &t->rows[i].values[column];
+
+		if (t->rows[i].failed)
 			continue;
-		for (int i = 0; i < t->row_count; i++)
-			t->rows[i].values[kept] = t->rows[i].values[k];
-		t->columns[kept++] = t->columns[k];
+		if (first && !are_equal(first, v))
+			return false;
+		first = v;
+		n++;
 	}
-	t->column_count = kept;
+	return n > 2 && first->present;
+}
+
+/* The first row that has not failed tells the value. */
+static const struct value *first_value(const struct table *t, int column)
+{
+	int row = 0;
+
+	while (t->rows[row].failed)
+		row++;
+	return &t->rows[row].values[column];
+}
+
+void table_drop_constant(struct table *t, struct text *out)
+{
+	for (int k = 1; k < t->column_count;) {
+		if (!is_constant(t, k)) {
+			k++;
+			continue;
+		}
+		text_add(out, out->len ? ", " : "In every row: ");
+		column_format(&t->columns[k], out);
+		text_add(out, " ");
+		value_format(&t->columns[k], first_value(t, k), out);
+		drop_column(t, k);
+	}
+	if (out->len)
+		text_add(out, ".");
+}
+
+static bool are_alike(const struct column *c, const struct value *a, const struct value *b)
+{
+	struct text x, y;
+	bool alike;
+
+	text_init(&x);
+	text_init(&y);
+	value_format(c, a, &x);
+	value_format(c, b, &y);
+	alike = !strcmp(x.data, y.data);
+	text_release(&x);
+	text_release(&y);
+	return alike;
+}
+
+/* Does row i go on with what row first has begun? */
+static bool goes_on(const struct table *t, int column, int first, int i)
+{
+	const struct row *a = &t->rows[first], *b = &t->rows[i];
+
+	if (a->failed || b->failed || table_begins_group(t, i) || !a->values[column].present ||
+	    !b->values[column].present ||
+	    b->values[column].number != a->values[column].number + i - first)
+		return false;
+	for (int k = 0; k < t->column_count; k++)
+		if (k != column && !are_alike(&t->columns[k], &a->values[k], &b->values[k]))
+			return false;
+	return true;
+}
+
+void table_join(struct table *t, int column)
+{
+	int kept = 0, next;
+
+	for (int i = 0; i < t->row_count; i = next) {
+		struct value *v = &t->rows[i].values[column];
+
+		for (next = i + 1; next < t->row_count && goes_on(t, column, i, next);)
+			next++;
+		v->last = next > i + 1 ? v->number + next - 1 - i : 0;
+		t->rows[kept++] = t->rows[i];
+	}
+	t->row_count = kept;
+}
+
+int table_find(const struct table *t, const char *label, enum column_kind kind)
+{
+	for (int k = 0; k < t->column_count; k++)
+		if (t->columns[k].kind == kind && !strcmp(t->columns[k].label, label))
+			return k;
+	return -1;
+}
+
+bool table_begins_group(const struct table *t, int row)
+{
+	const char *group = t->rows[row].group;
+
+	return group &&
+	       (row == 0 || !t->rows[row - 1].group || strcmp(t->rows[row - 1].group, group));
 }
 
 bool column_is_numeric(const struct column *c)
@@ -194,6 +312,8 @@ void value_format(const struct column *c, const struct value *v, struct text *ou
 	if (rounds_to_nothing(c, v->number, digits))
 		digits = column_digits(c, v->number);
 	add_amount(c, v->number, digits, out);
+	if (v->last > 0)
+		text_addf(out, "-%.0f", v->last);
 	if (v->spread > 0) {
 		text_add(out, " ± ");
 		add_amount(c, v->spread, digits, out);

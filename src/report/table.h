@@ -32,16 +32,19 @@ struct value {
 	bool present;
 	const char *text;      /* of a text column */
 	double number, spread; /* flag: 0 or 1; spread 0: unknown */
+	double last;	       /* of several integers; 0: there is one only */
 	const char *link;      /* the anchor of a heading that this leads to, or NULL */
 };
 
 struct row {
 	struct value *values; /* (columns) */
 	const char *failed;   /* why there are no values, or NULL */
+	const char *group;    /* named above the first of its rows, or NULL */
 };
 
 struct table {
 	const char *title, *note;
+	const char *caption; /* behind the title: model and batch */
 	struct column *columns;
 	struct row *rows;
 	int column_count, row_count;
@@ -52,6 +55,17 @@ struct table *table_new(struct arena *a, int columns, int rows);
 
 /* Leave out columns in which no row has a value. */
 void table_drop_empty(struct table *t);
+/* Leave out columns, but the first, that have the same in all rows, and say so in out. */
+void table_drop_constant(struct table *t, struct text *out);
+
+/* Rows that follow each other, count on in that column and are written alike in all others
+   become one: "1-3". */
+void table_join(struct table *t, int column);
+/* The column of that label and kind; -1: there is none. */
+int table_find(const struct table *t, const char *label, enum column_kind kind);
+
+/* Does a group begin with that row? */
+bool table_begins_group(const struct table *t, int row);
 
 bool column_is_numeric(const struct column *c);
 /* The heading: its label and unit. */

@@ -25,8 +25,18 @@ static bool has_spread(const struct table *t, int column)
 	return false;
 }
 
+/* The groups of the rows are a column of their own. */
+static bool has_groups(const struct table *t)
+{
+	for (int i = 0; i < t->row_count; i++)
+		if (t->rows[i].group)
+			return true;
+	return false;
+}
+
 static void add_heading(const struct table *t, struct text *out)
 {
+	text_add(out, has_groups(t) ? "where," : "");
 	for (int i = 0; i < t->column_count; i++) {
 		struct text heading;
 
@@ -51,6 +61,10 @@ static void add_number(double number, struct text *out)
 
 static void add_row(const struct table *t, const struct row *r, struct text *out)
 {
+	if (has_groups(t)) {
+		add_field(r->group ? r->group : "", out);
+		text_add(out, ",");
+	}
 	for (int i = 0; i < t->column_count; i++) {
 		const struct column *c = &t->columns[i];
 		const struct value *v = &r->values[i];
@@ -58,7 +72,9 @@ static void add_row(const struct table *t, const struct row *r, struct text *out
 		text_add(out, i ? "," : "");
 		if (v->present && column_is_numeric(c))
 			add_number(v->number, out);
-		else if (v->present && c->kind == COLUMN_FLAG)
+		if (v->present && v->last > 0)
+			text_addf(out, "-%.10g", v->last);
+		if (v->present && c->kind == COLUMN_FLAG)
 			text_add(out, v->number != 0 ? "yes" : "");
 		else if (v->present && c->kind == COLUMN_TEXT)
 			add_field(v->text ? v->text : "", out);

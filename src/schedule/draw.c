@@ -35,9 +35,9 @@ static double text_scale(const struct timeline *t, int columns)
 /* Put the sign of an operation into cells begin .. end-1 of a row. */
 static void put_span(char *row, int begin, int end, struct action a)
 {
-	static const char fills[2][ACTION_STEP + 1] = {
-		{"=--+????^o"},
-		{"#~~*????^o"},
+	static const char fills[2][ACTION_PAUSE + 1] = {
+		{"=--+????^oz"},
+		{"#~~*????^oz"},
 	};
 	char number[16];
 	int width = end - begin, digits;

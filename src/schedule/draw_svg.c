@@ -8,13 +8,12 @@
 enum {
 	LEFT = 76,
 	RIGHT = 28,
-	TOP = 72, /* with a legend of one line, whose base line is here: */
-	LEGEND = 50,
-	ROW = 34,
-	BAR = 26,
+	TOP = 54, /* with a legend of one line, whose base line is here: */
+	LEGEND = 38,
+	ROW = 22,
+	BAR = 18,
 	LEGEND_ROW = 20,
-	DIGIT = 7, /* width of a digit, with a little air; and of a small one */
-	SMALL_DIGIT = 6,
+	DIGIT = 7, /* width of a digit, with a little air */
 };
 
 struct look {
@@ -26,14 +25,15 @@ struct look {
 static const struct look looks[] = {
 	[ACTION_F] = {"forward", HUE_SKY},
 	[ACTION_B] = {"backward", HUE_GREEN},
-	[ACTION_I] = {"gradient of the input", HUE_GREEN},
-	[ACTION_W] = {"gradient of the weights", HUE_ORANGE},
+	[ACTION_I] = {"input gradient", HUE_GREEN},
+	[ACTION_W] = {"weight gradient", HUE_ORANGE},
 	[ACTION_SEND_F] = {"sending activations", HUE_VIOLET},
 	[ACTION_RECV_F] = {"receiving activations", HUE_VIOLET},
 	[ACTION_SEND_B] = {"sending gradients", HUE_PINK},
 	[ACTION_RECV_B] = {"receiving gradients", HUE_PINK},
 	[ACTION_REDUCE] = {"exposed collectives", HUE_VERMILLION},
 	[ACTION_STEP] = {"optimizer", HUE_YELLOW},
+	[ACTION_PAUSE] = {"sleep", HUE_PINK},
 };
 
 static const struct font plain = {.size = 12};
@@ -87,7 +87,7 @@ static void legend_entry(struct point *at, double width, const struct paint *pai
 			    (struct label){.anchor = ANCHOR_START,
 					   .ink = paint ? INK_TEXT : INK_MUTED},
 			    name);
-	at->x += length + 18;
+	at->x += length + 14;
 }
 
 /* Which kinds of operations a timeline has, as bits; and at least so many chunks. */
@@ -158,11 +158,9 @@ static void draw_span(const struct timeline *t, const struct span *span, double 
 					.stroke = INK_PAPER,
 					.width = width < 4 ? 0.2 : 1,
 					.tip = tip});
-	if (width >= length * SMALL_DIGIT + 1 && span->action.kind < ACTION_REDUCE)
+	if (width >= length * DIGIT + 1 && span->action.kind < ACTION_REDUCE)
 		canvas_text(canvas, x + width / 2, y + BAR / 2.0 + 4,
-			    (struct label){.font.size = width >= length * DIGIT + 3 ? 12 : 9,
-					   .anchor = ANCHOR_MIDDLE,
-					   .ink = INK_ON_COLOR},
+			    (struct label){.anchor = ANCHOR_MIDDLE, .ink = INK_ON_COLOR},
 			    label);
 }
 
@@ -203,7 +201,7 @@ double timeline_draw_height(const struct timeline *t, double width)
 void timeline_draw(const struct timeline *t, const char *title, double width,
 		   struct canvas *canvas)
 {
-	canvas_text(canvas, LEFT, 24,
+	canvas_text(canvas, LEFT, 16,
 		    (struct label){.font = {.size = 15, .bold = true}, .anchor = ANCHOR_START},
 		    title);
 	timeline_draw_legend(t, NULL, LEGEND, width, canvas);

@@ -37,6 +37,7 @@ enum action_kind {
 	ACTION_RECV_B, /* the output's gradient, for B or I */
 	ACTION_REDUCE, /* sum a chunk's gradients over the replicas; micro_batch is 0 */
 	ACTION_STEP,   /* the optimizer; chunk and micro_batch are 0 */
+	ACTION_PAUSE,  /* a sleep that was asked for: in timelines only */
 };
 
 /* chunk is always that of the stage whose order this is, also in messages. */

@@ -38,7 +38,7 @@ struct costs {
 struct span {
 	int stage;
 	struct action
-		action; /* F, B, I or W; what was measured may also have REDUCE and STEP */
+		action; /* F, B, I or W; what was measured may also have REDUCE, STEP, PAUSE */
 	double begin_ms, end_ms;
 };
 
@@ -74,7 +74,7 @@ double timeline_stage_bubble(const struct timeline *t, int stage);
  * of its micro-batch, filled up with = for F, - for B and I, + for W; #, ~ and * in chunks
  * with odd numbers; dots are idle. Where there is room for one sign only, F is the last
  * digit of the number, others the sign. ^ is a collective that nothing
- * hides, o the optimizer.
+ * hides, o the optimizer, z a sleep.
  */
 void timeline_draw_text(const struct timeline *t, int columns, struct text *out);
 /* The same with a given scale, in columns per ms, for what is compared with another. */

@@ -40,6 +40,34 @@ static void put_update(struct builder *b, const struct record *r, const struct r
 	put(b, (struct action){ACTION_STEP, 0, 0}, begin, r->end);
 }
 
+/* Where nothing is injected this time, a pause is recorded that takes next to no time. */
+static bool is_sleep(const struct record *w)
+{
+	return w->kind == RECORD_PAUSE && w->end - w->begin > 1000;
+}
+
+/* An operation, without the sleeps in it. */
+static void put_operation(struct builder *b, struct action a, const struct record *r,
+			  const struct record *waits, int n, int *at)
+{
+	int64_t begin = r->begin;
+
+	for (; *at < n && waits[*at].begin < r->end; ++*at)
+		if (is_sleep(&waits[*at]) && waits[*at].end > begin) {
+			put(b, a, begin, waits[*at].begin);
+			begin = waits[*at].end;
+		}
+	put(b, a, begin, r->end);
+}
+
+static void put_pauses(struct builder *b, const struct record *waits, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (is_sleep(&waits[i]))
+			put(b, (struct action){ACTION_PAUSE, 0, 0}, waits[i].begin,
+			    waits[i].end);
+}
+
 /* Sums that nothing hid: waits for them that lie in no operation. */
 static void put_sums(struct builder *b, const struct record *work, int n,
 		     const struct record *waits, int n_waits)
@@ -65,7 +93,7 @@ static void put_rank(struct builder *b, int rank, int step)
 						 [RECORD_INPUT] = ACTION_I,
 						 [RECORD_WEIGHT] = ACTION_W};
 	struct stage_time *total = &b->out->totals[b->row];
-	int n, n_waits, at = 0, before = b->out->count;
+	int n, n_waits, at = 0, done = 0;
 	const struct record *work = trace_find(b->trace, rank, TRACK_COMPUTE, step, &n);
 	const struct record *waits = trace_find(b->trace, rank, TRACK_WAITING, step, &n_waits);
 
@@ -76,14 +104,15 @@ static void put_rank(struct builder *b, int rank, int step)
 			put_update(b, r, waits, n_waits, &at);
 			continue;
 		}
-		put(b, (struct action){kinds[r->kind], r->chunk, r->micro_batch}, r->begin,
-		    r->end);
-		if (b->out->count == before + 1)
+		put_operation(b, (struct action){kinds[r->kind], r->chunk, r->micro_batch}, r,
+			      waits, n_waits, &at);
+		if (done++ == 0)
 			total->begin_ms = (double)(r->begin - b->origin) * 1e-6;
 		total->end_ms = (double)(r->end - b->origin) * 1e-6;
 		total->busy_ms += (double)(r->end - r->begin) * 1e-6;
 	}
 	put_sums(b, work, n, waits, n_waits);
+	put_pauses(b, waits, n_waits);
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -113,7 +142,7 @@ static int64_t measure(struct builder *b, int step, const int *ranks, int rows)
 			b->end = whole->end;
 		trace_find(b->trace, ranks[i], TRACK_COMPUTE, step, &work);
 		trace_find(b->trace, ranks[i], TRACK_WAITING, step, &waits);
-		/* Every wait may cut an optimizer in two and be a sum. */
+		/* Every wait may cut an operation in two and be a sum or a sleep. */
 		room += work + 2 * (int64_t)waits;
 	}
 	if (b->origin > b->end)

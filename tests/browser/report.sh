@@ -16,19 +16,33 @@ heads[2].click(); out.push("up " + cells());
 heads[2].click(); out.push("down " + cells());
 document.getElementById("theme").click(); out.push("theme " + document.documentElement.dataset.theme);
 const svg = document.querySelector("svg.zoom"), before = svg.getAttribute("viewBox");
-svg.parentNode.querySelector(".tools button").click();
+svg.closest("figure").querySelector(".tools button").click();
 out.push("zoom " + (svg.getAttribute("viewBox") !== before));
 const bar = document.querySelector("[data-tip]");
 bar.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: 50, clientY: 50 }));
 out.push("tip " + (document.getElementById("tip").textContent === bar.dataset.tip));
 const wide = [...document.querySelectorAll("main > *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
 out.push("wide " + wide.length);
+out.push("contents " + (document.querySelector("#contents details").open ? "open" : "folded"));
+// Rows are sorted within their group.
+const groups = [...document.querySelectorAll("tr.group")];
+groups.forEach((row) => row.closest("table").tHead.rows[0].cells[1].click());
+out.push("groups " + (groups.length > 1 && groups.every((row) => row === row.parentNode.rows[0])));
+// What does not fit scrolls, and says so.
+const cut = [...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth + 4);
+const told = cut.filter((e) => e.previousElementSibling.offsetHeight || e.parentNode.querySelector(".hint").offsetHeight);
+out.push("cut " + (cut.length > 0) + " told " + (cut.length === told.length));
+// Labels of timelines as they are on the screen, in pixels.
+const labels = [...document.querySelectorAll("svg.zoom text")].map((e) => e.getBoundingClientRect().height);
+out.push("labels " + (Math.min(...labels) >= 11));
 document.title = out.join("; ");
+parent.postMessage(document.title, "*");
 JS
 awk '/<\/body>/ {print "<script>"; while ((getline line < "act.js") > 0) print line; print "</script>"} {print}' report.html >acted.html
 browse --window-size=1280,900 --dump-dom "file://$dir/acted.html" >dom.html || fail "chromium: $(cat console.txt)"
 title=$(grep -o "<title>[^<]*</title>" dom.html)
-for want in "up 5,6,7,10" "down 10,7,6,5" "theme dark" "zoom true" "tip true" "wide 0"; do
+for want in "up 5,6,7,10" "down 10,7,6,5" "theme dark" "zoom true" "tip true" "wide 0" "contents open" \
+	"groups true" "cut false" "labels true"; do
 	case $title in
 	*"$want"*) ;;
 	*) fail "not '$want' but $title" ;;
@@ -36,9 +50,23 @@ for want in "up 5,6,7,10" "down 10,7,6,5" "theme dark" "zoom true" "tip true" "w
 done
 if grep -qiE "Uncaught|SyntaxError" console.txt; then fail "the script fails: $(cat console.txt)"; fi
 
-# Narrow, and without scripts: nothing sticks out, the tables are there.
-browse --window-size=500,900 --dump-dom "file://$dir/acted.html" >dom.html || fail "chromium: $(cat console.txt)"
-grep -q "wide 0" dom.html || fail "narrow: $(grep -o '<title>[^<]*</title>' dom.html)"
+# As narrow as a telephone: nothing sticks out, what is wider scrolls and says so, contents fold. The
+# browser's own window is never that narrow, a frame in it is.
+cat >narrow.html <<'HTML'
+<!DOCTYPE html><title></title><script>addEventListener("message", (e) => { document.title = e.data; });</script>
+<iframe src="acted.html" style="width:390px;height:800px;border:0"></iframe>
+HTML
+browse --window-size=800,900 --virtual-time-budget=5000 --dump-dom "file://$dir/narrow.html" >dom.html ||
+	fail "chromium: $(cat console.txt)"
+title=$(grep -o "<title>[^<]*</title>" dom.html)
+for want in "wide 0" "contents folded" "cut true told true" "labels true"; do
+	case $title in
+	*"$want"*) ;;
+	*) fail "narrow: not '$want' but $title" ;;
+	esac
+done
+
+# Without scripts the tables are there.
 sed '/<script>/,/<\/script>/d' report.html >plain.html
 browse --screenshot=plain.png --window-size=1200,2000 "file://$dir/plain.html" >/dev/null ||
 	fail "chromium: $(cat console.txt)"

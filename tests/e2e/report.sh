@@ -26,6 +26,15 @@ if command -v tidy >/dev/null; then
 	tidy -q -e $html 2>problems.txt || fail "not valid: $(head -n 3 problems.txt)"
 fi
 
+# A sleep is seen in the timeline of the run, and the key names it.
+"$KOLM" train --dp 2 --dim 32 --depth 2 --steps 8 --warmup 2 --inject rank=0,at=forward,sleep=5ms --quiet --run-dir runs/slow >/dev/null ||
+	fail "train with a sleep"
+"$KOLM" report runs/slow --out slow >/dev/null 2>&1 || fail "report of the slow run"
+grep -q "<text[^>]*>sleep</text>" slow/report.html || fail "no sleep in the key"
+grep -qE "rank 0: sleep, .* \(([5-9]|[0-9]{2,})[0-9.]* ms\)" slow/report.html || fail "no sleep in the timeline"
+if grep -q "rank 1: sleep" slow/report.html || grep -q ">sleep</text>" $html; then fail "a sleep that nobody asked for"; fi
+grep -q "<title>Hybrid parallel training</title>" slow/report.html || fail "the title"
+
 if "$KOLM" doctor --json | grep -q "PDF with cairo"; then
 	pdf=out/report.pdf
 	grep -q "^$pdf$" said.txt || fail "no PDF: $(cat said.txt warned.txt)"

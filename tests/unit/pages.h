@@ -17,6 +17,11 @@ struct watcher {
 	int lonely_headings; /* with no text below it on its page */
 	const char *counted; /* a text to be counted, and how often it was there */
 	int count;
+	double smallest;	   /* type */
+	double bullet_y;	   /* of the bullet that waits for its text, or -1 */
+	int lonely_bullets;	   /* whose text is not beside them */
+	const char *kept;	   /* texts that begin so ... */
+	int kept_first, kept_last; /* ... are on these pages */
 };
 
 static inline struct watcher *watcher_of_canvas(struct canvas *c)
@@ -70,8 +75,15 @@ static inline void watch_text(struct canvas *c, double x, double y, const struct
 
 	w->texts++;
 	w->count += w->counted && !strcmp(text, w->counted);
+	w->smallest = fmin(w->smallest, label->font.size * w->scale);
+	if (w->kept && !strncmp(text, w->kept, strlen(w->kept))) {
+		w->kept_first = w->kept_first ? w->kept_first : w->pages;
+		w->kept_last = w->pages;
+	}
 	x = w->x + x * w->scale;
 	y = w->y + y * w->scale;
+	w->lonely_bullets += w->bullet_y >= 0 && y != w->bullet_y;
+	w->bullet_y = strcmp(text, "•") ? -1 : y;
 	left = label->anchor == ANCHOR_START ? x
 	       : label->anchor == ANCHOR_END ? x - width
 					     : x - width / 2;
@@ -91,6 +103,8 @@ static inline void watch_begin_page(struct sheet *s)
 	struct watcher *w = watcher_of(s);
 
 	w->pages++;
+	w->lonely_bullets += w->bullet_y >= 0;
+	w->bullet_y = -1;
 	w->lowest = 0;
 	w->heading_y = -1;
 }
@@ -142,6 +156,8 @@ static inline void watch_pages(struct watcher *w, const struct document *d)
 
 	w->canvas.ops = &ops;
 	w->scale = 1;
+	w->smallest = 1000;
+	w->bullet_y = -1;
 	w->sheet = (struct sheet){.canvas = &w->canvas,
 				  .begin_page = watch_begin_page,
 				  .end_page = watch_end_page,
