@@ -3,7 +3,6 @@
 #include "base/util.h"
 #include "base/version.h"
 #include "report/figures.h"
-#include "report/notes.h"
 #include "report/requirements.h"
 
 #include <stdio.h>
@@ -72,7 +71,7 @@ static void add_machine(struct document *d, const struct sources *s)
 }
 
 /* What holds for all tables. */
-static void add_reading(struct document *d, const struct sources *s, const char *notes)
+static void add_reading(struct document *d, const struct sources *s)
 {
 	bool quick = false;
 
@@ -87,10 +86,10 @@ static void add_reading(struct document *d, const struct sources *s, const char 
 		   "nothing about scaling. \"Simulated\" is the same engine on virtual "
 		   "devices: they compute nothing, their clock goes on by what operations and "
 		   "transfers are said to cost.");
-	document_paragraphf(
-		d, "%s%s%s", notes, *notes && quick ? " " : "",
-		!quick		   ? ""
-		: all_are_quick(s) ? "All studies were run with --quick: smaller models, fewer "
+	if (quick)
+		document_paragraph(
+			d, all_are_quick(s)
+				   ? "All studies were run with --quick: smaller models, fewer "
 				     "cases and repetitions."
 				   : "Quick studies have smaller models, fewer cases and "
 				     "repetitions.");
@@ -304,12 +303,9 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 			 struct error *err)
 {
 	size_t summary, end;
-	struct text notes;
 	enum status st;
 
-	text_init(&notes);
 	sources_sort(s);
-	notes_collect(s, &notes);
 	add_title(d, s, o);
 	document_heading(d, 1, "summary", "Summary");
 	summary = d->count;
@@ -325,12 +321,11 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	end = d->count;
 	add_overview(d, s);
 	add_short_answers(d, s);
-	add_reading(d, s, notes.data);
+	add_reading(d, s);
 	add_machine(d, s);
 	document_contents(d);
 	document_move(d, end, summary);
 	TRY(document_check(d, err));
 out:
-	text_release(&notes);
 	return st;
 }

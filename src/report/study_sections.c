@@ -324,6 +324,7 @@ enum status study_add(struct study *s, struct document *d, timeline_reader reade
 
 	add_heading(s, d);
 	document_paragraph(d, field_string(&f, s->root, "about", ""));
+	document_note(d, field_string(&f, s->root, "reading", ""));
 	check_charts(s, &f);
 	add_tables(s, d, &f);
 	add_curves(s, d, &f);

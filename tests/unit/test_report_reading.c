@@ -3,7 +3,6 @@
 #include "pages.h"
 
 #include "report/html.h"
-#include "report/notes.h"
 #include "report/plot.h"
 #include "report/report.h"
 
@@ -274,33 +273,6 @@ static void large_numbers_are_brief_where_room_is_short(void **state)
 }
 
 /* ---- nothing is said twice ---- */
-
-static void what_many_tables_say_is_said_once(void **state)
-{
-	static const char text[] =
-		"{\"schema\": \"kolm.study/2\", \"name\": \"s\", \"tables\": ["
-		"{\"note\": \"Median of 3 runs. Made with 1.5 of it (a=1.5).\"},"
-		"{\"note\": \"Median of 3 runs. Made with 1.5 of it (a=2). Special here.\"},"
-		"{\"note\": \"Median of 2 runs. Made with 1.5 of it (b).\"},"
-		"{\"note\": \"Median of 3 runs.\"}, {}]}";
-	static const char *const left[] = {"", "Special here.", "Median of 2 runs. ", ""};
-	struct study study;
-	struct sources s = {.studies = &study, .study_count = 1};
-	struct text out;
-	(void)state;
-
-	assert_int_equal(study_parse(&study, text, strlen(text), "r.json", &err), OK);
-	text_init(&out);
-	notes_collect(&s, &out);
-	assert_string_equal(out.data, "Median of 3 runs. Made with 1.5 of it.");
-	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
-		const json_t *t = json_array_get(json_object_get(study.root, "tables"), i);
-
-		assert_string_equal(json_string_value(json_object_get(t, "note")), left[i]);
-	}
-	text_release(&out);
-	study_release(&study);
-}
 
 #define ANSWER(real, simulated)                                                            \
 	", \"charts\": [{\"id\": \"c\", \"table\": \"t\", \"x\": \"n\", \"y\": [\"ms\"]}," \
@@ -609,7 +581,6 @@ int main(void)
 		cmocka_unit_test(ranks_that_are_alike_share_a_row),
 		cmocka_unit_test(key_columns_stay_on_a_line),
 		cmocka_unit_test(large_numbers_are_brief_where_room_is_short),
-		cmocka_unit_test(what_many_tables_say_is_said_once),
 		cmocka_unit_test(an_answer_says_nothing_twice),
 		cmocka_unit_test(a_long_answer_has_paragraphs),
 		cmocka_unit_test(a_list_is_not_divided),
