@@ -179,7 +179,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");
 	if (!t->discarded)
-		TRY(engine_predict(t->engine, c->breakdown, &t->predicted, err));
+		TRY(engine_predict(t->engine, c->steps, c->breakdown, &t->predicted, err));
 	TRY(training_announce(t, err));
 	TRY(training_trace_begin(t, err));
 	if (rank->hurried)

@@ -55,19 +55,19 @@ out:
 }
 
 /* In ms; of the machine's time, also where the ranks' is virtual. */
-static enum status predict(struct engine *e, bool meet, double *own,
+static enum status predict(struct engine *e, int steps, bool meet, double *own,
 			   struct prediction_of_step *p, struct error *err)
 {
 	size_t rows = cost_row_size(e) * (size_t)e->rank->ranks;
-	double *steps[COSTS_COUNT] = {&p->low_ms, &p->step_ms, &p->high_ms};
+	double *ms[COSTS_COUNT] = {&p->low_ms, &p->step_ms, &p->high_ms};
 	double begin = clock_ms(), bubbles[COSTS_COUNT], *all;
 	enum status st;
 
-	TRY(engine_calibrate(e, own, &p->trials, err));
+	TRY(engine_calibrate(e, steps, own, &p->trials, err));
 	p->trials_ms = clock_ms() - begin;
 	TRY(collect(e, own, &all, err));
 	for (size_t k = 0; k < COSTS_COUNT; k++)
-		TRY(engine_compose(e, all + k * rows, meet, steps[k], &bubbles[k], err));
+		TRY(engine_compose(e, all + k * rows, meet, ms[k], &bubbles[k], err));
 	p->bubble = bubbles[COSTS_LIKELY];
 	if (!device_is_virtual(e->dev)) {
 		p->low_ms *= 1 - MARGIN;
@@ -77,7 +77,7 @@ out:
 	return st;
 }
 
-enum status engine_predict(struct engine *e, bool meet, struct prediction_of_step *p,
+enum status engine_predict(struct engine *e, int steps, bool meet, struct prediction_of_step *p,
 			   struct error *err)
 {
 	double *own = NULL;
@@ -89,7 +89,7 @@ enum status engine_predict(struct engine *e, bool meet, struct prediction_of_ste
 		return OK;
 	}
 	own = calloc(COSTS_COUNT * cost_row_size(e), sizeof(*own));
-	st = own ? predict(e, meet, own, p, err)
+	st = own ? predict(e, steps, meet, own, p, err)
 		 : FAIL(err, ERR_MEMORY, "no memory to predict a step");
 	free(own);
 	if (e->options.records)

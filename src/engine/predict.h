@@ -18,10 +18,10 @@ struct prediction_of_step {
 };
 
 /*
- * Collective, before the first step; the engine has a rank. meet: all ranks wait for each
- * other between steps. Not for DataParallel: then it is all NAN.
+ * Collective, before the first step of a run of so many; the engine has a rank. meet: all ranks
+ * wait for each other between steps. Not for DataParallel: then it is all NAN.
  */
-enum status engine_predict(struct engine *e, bool meet, struct prediction_of_step *p,
+enum status engine_predict(struct engine *e, int steps, bool meet, struct prediction_of_step *p,
 			   struct error *err);
 
 /* ---- within the prediction ---- */
@@ -70,7 +70,8 @@ void trial_release(struct trial *t);
 enum { COSTS_LOW, COSTS_LIKELY, COSTS_HIGH, COSTS_COUNT };
 
 /* trials.c: trials until it is clear what the parts take; their number is at least 1. */
-enum status engine_calibrate(struct engine *e, double *rows, int *trials, struct error *err);
+enum status engine_calibrate(struct engine *e, int steps, double *rows, int *trials,
+			     struct error *err);
 /* From so many rows of a size; some trials, not more than a third, may have been disturbed,
    and that makes them longer. */
 void costs_estimate(const double *trials, int n, size_t size, double *rows);

@@ -3,7 +3,9 @@
  *
  * A machine is disturbed for moments: by other programs, by other guests of its host. What
  * was disturbed took longer, never shorter, so estimates come from the quicker trials, and
- * there are more trials while they differ.
+ * there are more trials while they differ. Two virtual cores that share a real one are slow
+ * for tenths of a second, in which all trials agree: they go on for some time in any case, if
+ * the run is long enough to be worth it.
  */
 #include "base/clock.h"
 #include "base/stats.h"
@@ -12,8 +14,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* At least so many, and for the time of so many steps; then until they agree to that. */
-enum { TRIALS_MIN = 3, TRIALS_MAX = 15, STEPS_MIN = 2 };
+/* At least so many, for the time of so many steps, and for that share of the run, which need
+   not be longer; then until they agree to that. */
+enum { TRIALS_MIN = 3, TRIALS_MAX = 60, STEPS_MIN = 2, WHILE_MS = 400 };
+#define SHARE 0.2
 #define AGREE 1.1
 /* But if they never do, for the time of so many steps, or for so long if that is longer; and no
    new one begins when they have taken very long. */
@@ -47,14 +51,16 @@ static double work_of(const struct engine *e, struct cost_row row)
 
 /* Is it enough? The same on all ranks: they go on if one of them wants more, and end if the
    time of one is over. */
-static enum status is_enough(struct engine *e, double *rows, int n, double took_ms,
+static enum status is_enough(struct engine *e, int steps, double *rows, int n, double took_ms,
 			     bool *enough, struct error *err)
 {
 	double low = work_of(e, cost_row_at(e, rows, COSTS_LOW));
 	double likely = work_of(e, cost_row_at(e, rows, COSTS_LIKELY));
 	double high = work_of(e, cost_row_at(e, rows, COSTS_HIGH));
-	bool tried = n >= TRIALS_MIN && took_ms > STEPS_MIN * likely;
-	bool over = n >= TRIALS_MIN && took_ms > fmax(STEPS_MAX * likely, SHORT_MS);
+	double least = fmax(STEPS_MIN * likely, fmin(SHARE * steps * likely, WHILE_MS));
+	bool tried = n >= TRIALS_MIN && took_ms > least;
+	bool over =
+		n >= TRIALS_MIN && took_ms > fmax(fmax(STEPS_MAX * likely, SHORT_MS), least);
 	struct report own = {.correct = tried && high <= low * AGREE,
 			     .stop = over || took_ms > LONG_MS || rank_stop(e->rank)};
 	struct report all;
@@ -66,7 +72,8 @@ out:
 	return st;
 }
 
-enum status engine_calibrate(struct engine *e, double *rows, int *trials, struct error *err)
+enum status engine_calibrate(struct engine *e, int steps, double *rows, int *trials,
+			     struct error *err)
 {
 	size_t size = cost_row_size(e);
 	double *all = calloc(TRIALS_MAX * size, sizeof(*all)), begin;
@@ -86,7 +93,8 @@ enum status engine_calibrate(struct engine *e, double *rows, int *trials, struct
 		++*trials;
 		costs_estimate(all, *trials, size, rows);
 		if (!enough)
-			TRY(is_enough(e, rows, *trials, clock_ms() - begin, &enough, err));
+			TRY(is_enough(e, steps, rows, *trials, clock_ms() - begin, &enough,
+				      err));
 	} while (!enough && *trials < TRIALS_MAX);
 out:
 	trial_release(&t);

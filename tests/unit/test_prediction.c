@@ -7,7 +7,7 @@
 #include "base/stats.h"
 #include "engine/predict.h"
 
-enum { TRIALS_MAX = 15, GRID_MAX = 16, ROW_MAX = 128, ROUNDS = 300 };
+enum { TRIALS_MAX = 60, GRID_MAX = 16, ROW_MAX = 128, ROUNDS = 300 };
 
 /* Undisturbed trials of a part differ by so much at most. */
 #define SPREAD 0.05
