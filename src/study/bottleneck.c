@@ -13,7 +13,7 @@ struct loss {
 	double ms, share;
 };
 
-/* What costs time, why, and what helps. */
+/* What costs time, why, and what helps. Not every study has all of these columns. */
 static const struct {
 	const char *what, *key, *cause, *remedy;
 } parts[] = {
@@ -26,6 +26,9 @@ static const struct {
 	{"waiting for slower ranks", "imbalance_ms",
 	 "ranks come to a sum at different times, and it ends with the last one",
 	 "equal stages (--layers-per-stage), pinned ranks, nothing else on the machine"},
+	{"compute that does not shrink with the ranks", "more_compute_ms",
+	 "every rank updates all weights, and its products have fewer rows",
+	 "sharded updates (--zero 1), larger batches, model or pipeline parallel ranks"},
 	{"overhead between operations", "other_ms",
 	 "what a step does besides products, sums and messages",
 	 "larger micro-batches, so that there are fewer and longer operations"},
@@ -61,8 +64,9 @@ static bool shows_engine(const struct results *r, const struct row *row)
 static struct loss find_worst(const struct results *r, int part, const char *device)
 {
 	struct loss worst = {.part = part};
+	bool known = columns_find(r->columns, parts[part].key) >= 0;
 
-	for (int i = 0; i < r->count; i++) {
+	for (int i = 0; i < r->count && known; i++) {
 		const struct row *row = &r->rows[i];
 		double ms = row_value(r, row, parts[part].key);
 		double share = ms / row_value(r, row, "step_mean_ms");
@@ -78,7 +82,7 @@ static struct loss find_worst(const struct results *r, int part, const char *dev
 	return worst;
 }
 
-/* "ranks 4, model small, real" */
+/* "ranks 4, model small, simulated" */
 static void describe(const struct results *r, const struct row *row, struct text *out)
 {
 	for (int i = 0; i < row->run_case->axis_count; i++) {
@@ -87,7 +91,7 @@ static void describe(const struct results *r, const struct row *row, struct text
 		text_addf(out, "%s %s, ",
 			  r->columns->list[columns_find(r->columns, a->axis)].label, a->text);
 	}
-	text_add(out, place_names[row->run_case->place]);
+	text_add(out, row->run_case->place == PLACE_VIRTUAL ? "simulated" : "this machine");
 }
 
 void bottlenecks_put(const struct results *r, struct json *j)
