@@ -55,7 +55,7 @@ static const char *tell(struct inquiry *q, const json_t *form, const char *outco
 	}
 	if (member(form, "word") && text->len)
 		finding_word(&q->found, member(form, "word"), text->data);
-	else if (text->len && *sentence == '{') /* it begins with what was found */
+	else if (sentence && text->len && *sentence == '{') /* it begins with what was found */
 		text->data[0] = (char)toupper((unsigned char)text->data[0]);
 	return outcome;
 }
