@@ -95,7 +95,8 @@ static void add_reading(struct document *d, const struct sources *s)
 				     "repetitions.");
 }
 
-/* One sentence a study: the verdict on its first question that has one. */
+/* A line or two a study: its first question that has a verdict, since "No." says nothing alone.
+ */
 static void add_short_answers(struct document *d, const struct sources *s)
 {
 	bool begun = false;
@@ -109,9 +110,9 @@ static void add_short_answers(struct document *d, const struct sources *s)
 			if (!begun)
 				document_heading(d, 3, "in-short", "In short");
 			begun = true;
-			document_item(d,
-				      document_stringf(d, "%s (%s)", s->studies[i].title, a.id),
-				      a.verdict, a.anchor);
+			document_item(
+				d, document_stringf(d, "%s (%s)", s->studies[i].title, a.id),
+				document_stringf(d, "%s %s", a.question, a.verdict), a.anchor);
 			break;
 		}
 	}
