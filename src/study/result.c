@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-enum { CURVE_MAX = 64 << 20 };
+enum { CURVE_MAX = 64 << 20, TIMELINE_STEPS = 8 };
 
 /* What follows key in the first line of a system file that begins with it. */
 static void read_fact(const char *path, const char *key, const char *marks, char *buf,
@@ -62,16 +62,26 @@ static void put_machine(struct json *j)
 	json_end_object(j);
 }
 
-static void put_series(const struct result *r, const json_t *curve, const struct row *row,
-		       struct json *j)
+/* The lines that the first run of a case has written, one per step; NULL: none. */
+static char *read_metrics(const struct result *r, const struct row *row)
 {
-	const char *y = json_string_value(json_object_get(curve, "y"));
-	char path[PATH_MAX], folder[PATH_MAX], name[256], *bytes = NULL, *rest, *line;
+	char path[PATH_MAX], folder[PATH_MAX], *bytes = NULL;
 	size_t size;
 
 	if (runner_folder(r->folder, row->run_case, 0, folder, NULL) != OK ||
 	    file_path(path, folder, "metrics.jsonl", NULL) != OK ||
 	    file_read(path, CURVE_MAX, &bytes, &size, NULL) != OK)
+		return NULL;
+	return bytes;
+}
+
+static void put_series(const struct result *r, const json_t *curve, const struct row *row,
+		       struct json *j)
+{
+	const char *y = json_string_value(json_object_get(curve, "y"));
+	char name[256], *bytes = read_metrics(r, row), *rest, *line;
+
+	if (!bytes)
 		return;
 	row_text(&r->tables->by_case, row, json_string_value(json_object_get(curve, "label")),
 		 name, sizeof(name));
@@ -118,7 +128,30 @@ static void put_curve(const struct result *r, const json_t *curve, struct json *
 	json_end_object(j);
 }
 
-/* The first run that it is about, and its last step. */
+/* Of the last steps, of which there is a timeline, the one nearest to the median. */
+static int64_t typical_step(const struct result *r, const struct row *row)
+{
+	const struct results *cases = &r->tables->by_case;
+	double median = row_value(cases, row, "step_ms"), nearest = INFINITY;
+	int64_t last = (int64_t)row_value(cases, row, "steps") - 1, typical = last;
+	char *bytes = read_metrics(r, row), *rest = bytes, *line;
+
+	while (rest && (line = strsep(&rest, "\n")) && *line) {
+		json_t *step = json_loads(line, 0, NULL);
+		int64_t number = json_integer_value(json_object_get(step, "step"));
+		double ms = json_number_value(json_object_get(step, "step_ms"));
+
+		if (number > last - TIMELINE_STEPS && fabs(ms - median) < nearest) {
+			nearest = fabs(ms - median);
+			typical = number;
+		}
+		json_decref(step);
+	}
+	free(bytes);
+	return typical;
+}
+
+/* The first run that it is about. */
 static void put_gantt(const struct result *r, const json_t *gantt, struct json *j)
 {
 	const struct results *cases = &r->tables->by_case;
@@ -133,7 +166,7 @@ static void put_gantt(const struct result *r, const json_t *gantt, struct json *
 		json_begin_object(j, NULL);
 		json_put_string(j, "title", json_string_value(json_object_get(gantt, "title")));
 		json_put_string(j, "run", run);
-		json_put_int(j, "step", (int64_t)row_value(cases, row, "steps") - 1);
+		json_put_int(j, "step", typical_step(r, row));
 		json_put_bool(j, "simulated", row->run_case->place == PLACE_VIRTUAL);
 		json_end_object(j);
 		return;
