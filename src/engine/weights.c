@@ -136,7 +136,7 @@ static enum status gather(struct gathering *g, struct error *err)
 	struct engine *e = g->e;
 	const struct model_shape *shape = &e->options.shape;
 	size_t bytes = BLOCK_ROWS * (size_t)imax(shape->in, shape->dim) * sizeof(float);
-	enum status st;
+	enum status st = OK;
 
 	if (!e->passage.piece)
 		TRY(device_alloc_shared(e->dev, MEMORY_COMM, bytes, "weights on their way",

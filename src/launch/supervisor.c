@@ -230,7 +230,7 @@ static enum status supervise(const struct launch *l, rank_fn *fn, void *arg, str
 	TRY(start_ranks(&s, fn, arg, err));
 	TRY(watch(&s, err));
 out:
-	if (s.running > 0)
+	if (s.children && s.running > 0)
 		stop_all(&s);
 	progress_end(s.progress);
 	progress_free(s.progress);

@@ -37,6 +37,9 @@ struct mpi_beacons {
 	double since_ms;       /* we last told */
 };
 
+/* The checker knows MPI_Wait only, and here nothing ever waits.
+   NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
+
 static void listen(struct mpi_beacons *b, struct line *l)
 {
 	MPI_Irecv(&l->in, (int)sizeof(l->in), MPI_BYTE, l->peer, TAG, b->comm, &l->receive);
@@ -204,3 +207,5 @@ out:
 		release(b);
 	return st;
 }
+
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */

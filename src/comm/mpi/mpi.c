@@ -186,7 +186,7 @@ static enum status open_across(struct comm *c, struct mpi_group *g, MPI_Comm *co
 
 	if (!is_spread(c))
 		return OK;
-	hosts = calloc((size_t)c->size, sizeof(int));
+	hosts = calloc((size_t)imax(c->size, 1), sizeof(int));
 	if (!hosts)
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
 	for (int i = 0; i < c->size; i++)
