@@ -69,6 +69,7 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	struct pulse *p = t->rank->pulse;
 	const struct memory_account *memory = device_memory(t->dev);
 
+	p->simulated = device_is_virtual(t->dev);
 	p->loss = s->loss;
 	p->loss_scale = s->loss_scale;
 	p->skipped += s->skipped;

@@ -88,7 +88,10 @@ static void fill_cells(struct cells *cells, const struct survey *s)
 		add_peak_memory(cells, s);
 		return;
 	}
-	add_figure(cells, "loss", s->loss);
+	if (s->simulated)
+		snprintf(add_cell(cells, "loss"), sizeof(cells->list[0].value), "-");
+	else
+		add_figure(cells, "loss", s->loss);
 	add_figure(cells, "samples/s", s->samples_per_s);
 	add_time(cells, "step", s->step_ms);
 	add_peak_memory(cells, s);

@@ -29,6 +29,7 @@ struct shm_memory; /* see comm/shm/shm.h */
 struct pulse {
 	_Atomic int step, steps; /* over, of how many */
 	_Atomic int skipped;	 /* steps without an update so far */
+	_Atomic bool simulated;	 /* nothing is computed: there is no loss */
 	_Atomic double loss, loss_scale;
 	_Atomic double step_ms, samples_per_s, gflops;
 	/* Where the time of the step went: computing, messages that nothing hid, waiting for

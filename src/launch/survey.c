@@ -125,6 +125,7 @@ static void take_run(struct survey *s, const struct pulse *p, double now_ms)
 
 	s->steps = imax(0, p->steps);
 	s->skipped = p->skipped;
+	s->simulated = p->simulated;
 	s->loss = p->loss;
 	s->loss_scale = p->loss_scale;
 	if (step != s->step) {

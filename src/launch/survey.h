@@ -25,6 +25,7 @@ struct survey {
 	struct grid grid;
 	int count; /* ranks on this machine */
 	int step, steps, skipped;
+	bool simulated;
 	double loss, loss_scale;
 	double step_ms, samples_per_s, gflops;
 	double peak_gflops; /* of all ranks; NAN: not known */

@@ -126,6 +126,24 @@ static void skipped_steps_and_scale_are_shown(void **state)
 	shm_release(memory);
 }
 
+static void what_is_not_computed_is_not_shown(void **state)
+{
+	struct shm_memory *memory = board_of_cube();
+	struct frame f = {.columns = 100, .lines = 40};
+	struct survey *s;
+	(void)state;
+
+	board_of(memory, 0)->pulse.loss = NAN;
+	s = survey_of(&cube, memory);
+	assert_non_null(strstr(drawn(&f, s), "loss      nan"));
+	survey_free(s);
+	board_of(memory, 0)->pulse.simulated = true;
+	s = survey_of(&cube, memory);
+	assert_non_null(strstr(drawn(&f, s), "loss      - "));
+	survey_free(s);
+	shm_release(memory);
+}
+
 static void the_slowest_rank_is_named(void **state)
 {
 	struct shm_memory *memory = board_of_cube();
@@ -289,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_frame_tells_how_it_goes),
 		cmocka_unit_test(skipped_steps_and_scale_are_shown),
+		cmocka_unit_test(what_is_not_computed_is_not_shown),
 		cmocka_unit_test(the_slowest_rank_is_named),
 		cmocka_unit_test(a_standstill_names_who_is_waited_for),
 		cmocka_unit_test(time_left_follows_the_clock),
