@@ -106,6 +106,7 @@ done
 
 # ---- under mpirun: rank 0 owns the files ----
 [ -n "${MPIEXEC:-}" ] || exit 0
+export ASAN_OPTIONS=detect_leaks=0 # MPI libraries leave some
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 "$MPIEXEC" -n 2 "$KOLM" train "${endless[@]}" --dp 2 --run-dir mpi >/dev/null 2>&1 &
 started+=($!)
