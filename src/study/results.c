@@ -106,7 +106,8 @@ static const char *named_value(const char *elsewhere, const char *axis, char *bu
 			return buf;
 		}
 		elsewhere = strchr(elsewhere, ',');
-		elsewhere += elsewhere != NULL;
+		if (elsewhere)
+			elsewhere++;
 	}
 	return NULL;
 }
