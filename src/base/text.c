@@ -72,6 +72,19 @@ void text_addf(struct text *t, const char *fmt, ...)
 	t->len += (size_t)n;
 }
 
+void text_add_csv(struct text *t, const char *field)
+{
+	bool plain = !strpbrk(field, ",\"\n\r");
+
+	text_add(t, plain ? "" : "\"");
+	for (; *field; field++) {
+		if (*field == '"')
+			text_add(t, "\"");
+		text_add_n(t, field, 1);
+	}
+	text_add(t, plain ? "" : "\"");
+}
+
 void text_add_quoted(struct text *t, const char *arg)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

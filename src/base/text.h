@@ -21,6 +21,9 @@ void text_add(struct text *t, const char *s);
 void text_add_n(struct text *t, const char *s, size_t n);
 void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A field of a CSV file, in quotes where it needs them. */
+void text_add_csv(struct text *t, const char *field);
+
 /* One argument of a command, as a shell would need it. */
 void text_add_quoted(struct text *t, const char *arg);
 

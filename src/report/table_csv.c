@@ -5,18 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static void add_field(const char *s, struct text *out)
-{
-	if (!strpbrk(s, "\",\r\n")) {
-		text_add(out, s);
-		return;
-	}
-	text_add(out, "\"");
-	for (; *s; s++)
-		text_add_n(out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-	text_add(out, "\"");
-}
-
 static bool has_spread(const struct table *t, int column)
 {
 	for (int i = 0; i < t->row_count; i++)
@@ -45,7 +33,7 @@ static void add_heading(const struct table *t, struct text *out)
 		if (*t->columns[i].unit)
 			text_addf(&heading, " (%s)", t->columns[i].unit);
 		text_add(out, i ? "," : "");
-		add_field(heading.data, out);
+		text_add_csv(out, heading.data);
 		if (has_spread(t, i))
 			text_add(out, ",±");
 		text_release(&heading);
@@ -62,7 +50,7 @@ static void add_number(double number, struct text *out)
 static void add_row(const struct table *t, const struct row *r, struct text *out)
 {
 	if (has_groups(t)) {
-		add_field(r->group ? r->group : "", out);
+		text_add_csv(out, r->group ? r->group : "");
 		text_add(out, ",");
 	}
 	for (int i = 0; i < t->column_count; i++) {
@@ -77,7 +65,7 @@ static void add_row(const struct table *t, const struct row *r, struct text *out
 		if (v->present && c->kind == COLUMN_FLAG)
 			text_add(out, v->number != 0 ? "yes" : "");
 		else if (v->present && c->kind == COLUMN_TEXT)
-			add_field(v->text ? v->text : "", out);
+			text_add_csv(out, v->text ? v->text : "");
 		if (has_spread(t, i)) {
 			text_add(out, ",");
 			if (v->present)
@@ -86,7 +74,7 @@ static void add_row(const struct table *t, const struct row *r, struct text *out
 	}
 	if (r->failed) {
 		text_add(out, ",");
-		add_field(r->failed, out);
+		text_add_csv(out, r->failed);
 	}
 	text_add(out, "\n");
 }
