@@ -14,7 +14,7 @@
 
 /* ---- what is in it ---- */
 
-/* NULL: no memory. The name is folder, words of the title and ending. */
+/* Its bytes, to be written before the next one is added; NULL: no memory. */
 static struct text *add_file(struct bundle *b, const char *folder, const char *title,
 			     const char *ending)
 {
@@ -140,24 +140,27 @@ void bundle_release(struct bundle *b)
 
 /* ---- where it goes ---- */
 
+/* The folder of a file that is in one. */
+static enum status make_folder_of(const char *path, struct error *err)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return file_make_folder(folder, err);
+}
+
 enum status bundle_write(const struct bundle *b, const char *folder, struct error *err)
 {
-	static const char *const inner[] = {"tables", "figures"};
 	char path[PATH_MAX];
 	enum status st;
 
 	TRY(file_make_folder(folder, err));
-	for (int i = 0; i < 2; i++)
-		for (int k = 0; k < b->count; k++)
-			if (!strncmp(b->files[k].name, inner[i], strlen(inner[i]))) {
-				TRY(file_path(path, folder, inner[i], err));
-				TRY(file_make_folder(path, err));
-				break;
-			}
 	for (int i = 0; i < b->count; i++) {
 		const struct bundle_file *f = &b->files[i];
 
 		TRY(file_path(path, folder, f->name, err));
+		if (strchr(f->name, '/'))
+			TRY(make_folder_of(path, err));
 		TRY(file_write_whole(path, f->bytes.data, f->bytes.len, err));
 		printf("%s\n", path);
 	}
