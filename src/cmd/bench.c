@@ -129,8 +129,9 @@ struct memory_run {
 static void run_read(void *arg)
 {
 	struct memory_run *run = arg;
+	double sum = 0;
 
-	device_sum_squares(run->dev, run->from, DTYPE_F32, run->n);
+	device_sum_squares(run->dev, run->from, DTYPE_F32, run->n, 1, &sum);
 }
 
 static void copy_part(void *arg, int part, int parts)

@@ -11,6 +11,7 @@ enum { COUNT = 32 << 20, COLUMNS = 1024 }; /* elements: far larger than any cach
 struct element {
 	struct device *dev;
 	float *a, *b, *c, *d;
+	double *number;			 /* takes what kernels yield */
 	int32_t labels[COUNT / COLUMNS]; /* all zero */
 };
 
@@ -35,7 +36,7 @@ static void run_update(const struct element *e, enum optimizer kind)
 {
 	struct update u = update_of(e, kind);
 
-	device_update(e->dev, &u, COUNT);
+	device_update(e->dev, &u, COUNT, e->number);
 }
 
 static void run_sgd(void *arg)
@@ -57,14 +58,7 @@ static void run_norm(void *arg)
 {
 	struct element *e = arg;
 
-	device_sum_squares(e->dev, e->a, DTYPE_F32, COUNT);
-}
-
-static void run_scale(void *arg)
-{
-	struct element *e = arg;
-
-	device_scale_check(e->dev, e->a, COUNT, 1.0f);
+	device_sum_squares(e->dev, e->a, DTYPE_F32, COUNT, 1, e->number);
 }
 
 static void run_to_f16(void *arg)
@@ -102,7 +96,7 @@ static void run_mse(void *arg)
 	device_mse(e->dev, (struct view){.data = e->a, .stride = COLUMNS},
 		   (struct view){.data = e->b, .stride = COLUMNS},
 		   (struct view){.data = e->c, .stride = COLUMNS}, COUNT / COLUMNS, COLUMNS,
-		   1e-6f);
+		   1e-6f, e->number);
 }
 
 static void run_cross_entropy(void *arg)
@@ -111,7 +105,7 @@ static void run_cross_entropy(void *arg)
 
 	device_cross_entropy(e->dev, (struct view){.data = e->a, .stride = COLUMNS}, e->labels,
 			     (struct view){.data = e->c, .stride = COLUMNS}, COUNT / COLUMNS,
-			     COLUMNS, 1e-6f);
+			     COLUMNS, 1e-6f, e->number);
 }
 
 static const struct {
@@ -123,7 +117,6 @@ static const struct {
 	{"sgd", run_sgd, 12, TRAFFIC_IN_PLACE},
 	{"momentum", run_momentum, 20, TRAFFIC_IN_PLACE},
 	{"adamw", run_adamw, 28, TRAFFIC_IN_PLACE},
-	{"scale+finite", run_scale, 8, TRAFFIC_IN_PLACE},
 	{"norm", run_norm, 4, TRAFFIC_READ},
 	{"mse", run_mse, 12, TRAFFIC_COPY},
 	{"cross-entropy", run_cross_entropy, 8, TRAFFIC_COPY},
@@ -143,6 +136,8 @@ static enum status allocate(struct element *e, struct error *err)
 				 "the benchmark's arrays", (void **)arrays[i], err));
 		rng_uniform(0, i, 0, COUNT, 0.001f, 1, *arrays[i]);
 	}
+	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, sizeof(*e->number), "what kernels yield",
+			 (void **)&e->number, err));
 	TRY(device_reserve(e->dev, COUNT / COLUMNS, COLUMNS, err));
 out:
 	return st;

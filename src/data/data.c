@@ -215,8 +215,8 @@ static void make_rows(void *arg, int part, int parts)
 	int end = (int)part_begin(job->rows, part + 1, parts);
 
 	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++) {
-		float *x = job->b->x.data + (size_t)r * job->b->x.stride;
-		float *y = job->b->target.data + (size_t)r * job->b->target.stride;
+		float *x = view_from(job->b->x, (size_t)r).data;
+		float *y = view_from(job->b->target, (size_t)r).data;
 		uint64_t row = (uint64_t)job->first + (uint64_t)r;
 
 		rng_normal(d->seed, stream_id(STREAM_INPUT, (uint64_t)job->step), row * n, n,
@@ -240,12 +240,12 @@ static void copy_sample(const struct data *d, int64_t sample, struct batch *b, i
 {
 	const struct table *t = &d->table;
 
-	memcpy(b->x.data + (size_t)r * b->x.stride, t->values + sample * t->features,
+	memcpy(view_from(b->x, (size_t)r).data, t->values + sample * t->features,
 	       (size_t)t->features * sizeof(float));
 	if (d->labelled)
 		b->labels[r] = t->labels[sample];
 	else
-		b->target.data[(size_t)r * b->target.stride] = t->targets[sample];
+		*(float *)view_from(b->target, (size_t)r).data = t->targets[sample];
 }
 
 /* Sample number i of the endless sequence of shuffled epochs. */

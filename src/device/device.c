@@ -238,6 +238,32 @@ void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int par
 	dev->ops->parallel(dev, fn, arg);
 }
 
+struct device_event device_mark(struct device *dev, enum device_queue queue)
+{
+	return dev->ops->mark ? dev->ops->mark(dev, queue) : (struct device_event){queue, 0};
+}
+
+void device_await(struct device *dev, enum device_queue queue, struct device_event event)
+{
+	if (dev->ops->await)
+		dev->ops->await(dev, queue, event);
+}
+
+void *device_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
+			enum host_access access)
+{
+	if (!dev->ops->host_begin)
+		return memory;
+	return dev->ops->host_begin(dev, queue, memory, bytes, access);
+}
+
+void device_host_end(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
+		     enum host_access access)
+{
+	if (dev->ops->host_end)
+		dev->ops->host_end(dev, queue, memory, bytes, access);
+}
+
 size_t device_matrix_size(const struct device *dev, int out, int in)
 {
 	return dev->ops->matrix_size(out, in);
@@ -253,6 +279,18 @@ void device_matrix_read(struct device *dev, const void *matrix, enum dtype type,
 			int in, int row, int rows, float *values)
 {
 	dev->ops->matrix_read(dev, matrix, type, out, in, row, rows, values);
+}
+
+void device_write(struct device *dev, void *memory, enum dtype type, size_t n,
+		  const float *values)
+{
+	dev->ops->write(dev, memory, type, n, values);
+}
+
+void device_read(struct device *dev, const void *memory, enum dtype type, size_t n,
+		 float *values)
+{
+	dev->ops->read(dev, memory, type, n, values);
 }
 
 void device_copy(struct device *dev, struct view to, int to_column, struct view from,
@@ -288,31 +326,38 @@ void device_derive(struct device *dev, struct view dy, struct view saved, int ro
 	dev->ops->derive(dev, dy, saved, rows, columns, act);
 }
 
-double device_mse(struct device *dev, struct view y, struct view target, struct view dy,
-		  int rows, int columns, float scale)
+void device_clear(struct device *dev, double *numbers, size_t n)
 {
-	return dev->ops->mse(dev, y, target, dy, rows, columns, scale);
+	dev->ops->clear(dev, numbers, n);
 }
 
-double device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			    struct view dy, int rows, int columns, float scale)
+void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
+		int columns, float scale, double *sum)
 {
-	return dev->ops->cross_entropy(dev, y, labels, dy, rows, columns, scale);
+	dev->ops->mse(dev, y, target, dy, rows, columns, scale, sum);
 }
 
-double device_update(struct device *dev, const struct update *u, size_t n)
+void device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
+			  struct view dy, int rows, int columns, float scale, double *sum)
 {
-	return dev->ops->update(dev, u, n);
+	dev->ops->cross_entropy(dev, y, labels, dy, rows, columns, scale, sum);
 }
 
-double device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n)
+void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
+			  int columns, double *count)
 {
-	return dev->ops->sum_squares(dev, x, type, n);
+	dev->ops->count_correct(dev, y, labels, rows, columns, count);
 }
 
-bool device_scale_check(struct device *dev, float *x, size_t n, float scale)
+void device_update(struct device *dev, const struct update *u, size_t n, double *squares)
 {
-	return dev->ops->scale_check(dev, x, n, scale);
+	dev->ops->update(dev, u, n, squares);
+}
+
+void device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+			double factor, double *sum)
+{
+	dev->ops->sum_squares(dev, x, type, n, factor, sum);
 }
 
 void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,

@@ -93,12 +93,43 @@ enum status device_reserve(struct device *dev, int rows, int width, struct error
 /* Call fn(arg, part, parts) on every thread of the device's host side; wait for all. */
 void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int parts), void *arg);
 
-/* Weights are kept in a layout of the device's own: elements, and rows in and out. */
+/*
+ * Memory of the device is an address that only the device follows. The host has its own view
+ * of some of it between begin and end: on the CPU that memory itself, elsewhere a copy.
+ *
+ * Work is put into queues and done in their order; on the CPU at once, by the caller. Kernels
+ * go to QUEUE_COMPUTE. An event is all that was put into a queue so far: another queue, or the
+ * host, can wait for it.
+ */
+enum device_queue { QUEUE_COMPUTE, QUEUE_SEND, QUEUE_RECEIVE, QUEUE_COUNT };
+struct device_event {
+	enum device_queue queue;
+	uint64_t number;
+};
+struct device_event device_mark(struct device *dev, enum device_queue queue);
+/* What is put into the queue from now on comes behind that. */
+void device_await(struct device *dev, enum device_queue queue, struct device_event event);
+
+enum host_access { HOST_READS = 1, HOST_WRITES = 2, HOST_READS_WRITES = 3 };
+/* When all that is in the queue, and all that it awaits, is done. */
+void *device_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
+			enum host_access access);
+/* What the host has written is there for what is put into the queue from now on. */
+void device_host_end(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
+		     enum host_access access);
+
+/* Weights are kept in a layout of the device's own: elements, and rows in and out. Behind all
+   that was computed so far. */
 size_t device_matrix_size(const struct device *dev, int out, int in);
 void device_matrix_write(struct device *dev, void *matrix, enum dtype type, int out, int in,
 			 int row, int rows, const float *values); /* (rows, in) */
 void device_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
 			int in, int row, int rows, float *values);
+/* The same for n elements in a row. */
+void device_write(struct device *dev, void *memory, enum dtype type, size_t n,
+		  const float *values);
+void device_read(struct device *dev, const void *memory, enum dtype type, size_t n,
+		 float *values);
 
 /* Copy columns of some rows from view to view, of the same type. */
 void device_copy(struct device *dev, struct view to, int to_column, struct view from,
@@ -116,18 +147,24 @@ void device_activate(struct device *dev, struct view y, struct view bias, struct
 void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		   enum activation act);
 
-/* dy = scale * d/dy sum (y - t)^2; returns the sum of (y - t)^2. */
-double device_mse(struct device *dev, struct view y, struct view target, struct view dy,
-		  int rows, int columns, float scale);
-/* dy = scale * d/dy sum of -log softmax(y)[label]; returns that sum. */
-double device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			    struct view dy, int rows, int columns, float scale);
+/* Numbers that kernels yield are added to doubles in device memory; here they are 0 again. */
+void device_clear(struct device *dev, double *numbers, size_t n);
 
-/* One optimizer step over n elements; returns the sum of squares of grad. */
-double device_update(struct device *dev, const struct update *u, size_t n);
-double device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n);
-/* x *= scale; returns whether every result is finite. */
-bool device_scale_check(struct device *dev, float *x, size_t n, float scale);
+/* dy = scale * d/dy sum (y - t)^2; *sum += sum of (y - t)^2. */
+void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
+		int columns, float scale, double *sum);
+/* dy = scale * d/dy sum of -log softmax(y)[label]; *sum += that sum. */
+void device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
+			  struct view dy, int rows, int columns, float scale, double *sum);
+/* *count += rows whose largest value is that of their label. */
+void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
+			  int columns, double *count);
+
+/* One optimizer step over n elements; *squares += sum of squares of grad. */
+void device_update(struct device *dev, const struct update *u, size_t n, double *squares);
+/* *sum += factor * sum of squares. */
+void device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+			double factor, double *sum);
 /* Between DTYPE_F32 and a 16-bit type, either way. */
 void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 		 size_t n);

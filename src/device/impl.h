@@ -14,11 +14,23 @@ struct device_ops {
 	void (*unmap)(struct device *dev, void *memory, uint64_t bytes);
 	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
 	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
+	/* Queues and host views; where all is NULL the caller does the work at once, and the
+	   host sees the device's memory. */
+	struct device_event (*mark)(struct device *dev, enum device_queue queue);
+	void (*await)(struct device *dev, enum device_queue queue, struct device_event event);
+	void *(*host_begin)(struct device *dev, enum device_queue queue, void *memory,
+			    size_t bytes, enum host_access access);
+	void (*host_end)(struct device *dev, enum device_queue queue, void *memory,
+			 size_t bytes, enum host_access access);
 	size_t (*matrix_size)(int out, int in);
 	void (*matrix_write)(struct device *dev, void *matrix, enum dtype type, int out, int in,
 			     int row, int rows, const float *values);
 	void (*matrix_read)(struct device *dev, const void *matrix, enum dtype type, int out,
 			    int in, int row, int rows, float *values);
+	void (*write)(struct device *dev, void *memory, enum dtype type, size_t n,
+		      const float *values);
+	void (*read)(struct device *dev, const void *memory, enum dtype type, size_t n,
+		     float *values);
 	void (*copy)(struct device *dev, struct view to, int to_column, struct view from,
 		     int from_column, int rows, int columns);
 	void (*forward)(struct device *dev, const struct linear *l);
@@ -28,13 +40,16 @@ struct device_ops {
 			 struct view before, int rows, int columns, enum activation act);
 	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
 		       int columns, enum activation act);
-	double (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
-		      int rows, int columns, float scale);
-	double (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
-				struct view dy, int rows, int columns, float scale);
-	double (*update)(struct device *dev, const struct update *u, size_t n);
-	double (*sum_squares)(struct device *dev, const void *x, enum dtype type, size_t n);
-	bool (*scale_check)(struct device *dev, float *x, size_t n, float scale);
+	void (*clear)(struct device *dev, double *numbers, size_t n);
+	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
+		    int rows, int columns, float scale, double *sum);
+	void (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
+			      struct view dy, int rows, int columns, float scale, double *sum);
+	void (*count_correct)(struct device *dev, struct view y, const int32_t *labels,
+			      int rows, int columns, double *count);
+	void (*update)(struct device *dev, const struct update *u, size_t n, double *squares);
+	void (*sum_squares)(struct device *dev, const void *x, enum dtype type, size_t n,
+			    double factor, double *sum);
 	void (*cast)(struct device *dev, const void *src, enum dtype from, void *dst,
 		     enum dtype to, size_t n);
 	double (*fma_rounds)(struct device *dev, long n);

@@ -13,10 +13,10 @@
 
 enum { LINE_FLOATS = 16 }; /* of a cache line: what buffers are aligned and padded to */
 
-/* A matrix in row order, possibly a window of a larger one. Of 16-bit elements, data only
-   says where they are. */
+/* A matrix in row order, possibly a window of a larger one. Where it is in device memory
+   only kernels follow data. */
 struct view {
-	float *data;
+	void *data;
 	size_t stride;	 /* elements from one row to the next, >= columns */
 	enum dtype type; /* DTYPE_F32 if not said otherwise */
 };
@@ -25,7 +25,15 @@ struct view {
 static inline struct view view_from(struct view v, size_t row)
 {
 	if (v.data)
-		v.data = (float *)((char *)v.data + row * v.stride * dtype_size(v.type));
+		v.data = (char *)v.data + row * v.stride * dtype_size(v.type);
+	return v;
+}
+
+/* The view from a column on. */
+static inline struct view view_at(struct view v, int column)
+{
+	if (v.data)
+		v.data = (char *)v.data + (size_t)column * dtype_size(v.type);
 	return v;
 }
 
@@ -38,18 +46,18 @@ static inline size_t view_bytes(struct view v, int rows)
 enum activation { ACT_NONE, ACT_RELU, ACT_GELU, ACT_COUNT };
 
 /*
- * y = act(x * W' + b), and for its gradient
- * dx = (dy * W) . act'(saved), where saved belongs to the layer below: its output for
- * relu, its value before the activation for gelu.
- * dW (+)= dy' * x, db (+)= column sums of dy.
+ * y = act(x * W' + b), and for its gradient, of what is behind the activation:
+ * dy = dy . act'(saved), in place, where saved is y or the value before the activation, as
+ * activation_saves() says; dx = dy * W.
+ * dW (+)= dy' * x, db (+)= column sums of dy, for such a dy.
  */
 struct linear {
 	int rows, out, in;
-	float *weight;	   /* in the device's layout: W, or dW when it is written */
-	float *bias;	   /* (out), or db; NULL for none */
+	void *weight;	   /* in the device's layout: W, or dW when it is written */
+	void *bias;	   /* (out), or db; NULL for none */
 	struct view x;	   /* (rows, in): x or dx */
 	struct view y;	   /* (rows, out): y or dy */
-	struct view saved; /* forward: takes the value before gelu if data is set;
+	struct view saved; /* forward: takes the value before the activation if data is set;
 			      input gradient: as said above */
 	enum activation act;
 	enum dtype type; /* of weight and bias */
@@ -64,7 +72,7 @@ struct update {
 	float lr, momentum, beta1, beta2, eps, weight_decay, grad_scale;
 	float correction1, correction2; /* 1 - beta^t */
 	float *param;			/* fp32, also where training is in 16 bit */
-	const float *grad;		/* of grad_type */
+	const void *grad;		/* of grad_type */
 	enum dtype grad_type;		/* DTYPE_F32, or that of the working copy */
 	void *working; /* NULL, or a 16-bit copy of param that is kept up to date ... */
 	enum dtype working_type; /* ... of this type */

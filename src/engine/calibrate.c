@@ -237,6 +237,7 @@ static double try_update(struct trial *t)
 	struct engine *e = t->e;
 	struct update u = e->optim.update;
 	float *at = t->arrays;
+	double squares = 0;
 
 	if (!at) {
 		sync_update(&e->sync, &e->optim);
@@ -249,7 +250,7 @@ static double try_update(struct trial *t)
 	u.working = e->optim.master ? at + t->n : NULL;
 	u.working_type = e->optim.type;
 	u.grad_scale = u.correction1 = u.correction2 = 1;
-	device_update(e->dev, &u, t->n);
+	device_update(e->dev, &u, t->n, &squares);
 	return t->n ? ms_since_begin(t) * (double)sync_state_size(&e->sync) / (double)t->n : 0;
 }
 

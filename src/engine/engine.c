@@ -32,9 +32,9 @@ static enum status allocate_batch(struct engine *e, struct batch *b, size_t rows
 				err));
 	b->x = (struct view){.data = memory, .stride = x};
 	if (e->options.labelled)
-		b->labels = (int32_t *)(b->x.data + rows * x);
+		b->labels = (int32_t *)((float *)b->x.data + rows * x);
 	else
-		b->target = (struct view){.data = b->x.data + rows * x, .stride = y};
+		b->target = (struct view){.data = (float *)b->x.data + rows * x, .stride = y};
 out:
 	return st;
 }

@@ -187,16 +187,17 @@ double engine_loss(struct engine *e, const struct batch *b, int row, struct view
 		   struct view dy, int rows, double divisor)
 {
 	int out = e->options.shape.out;
-	double scale = e->scaler.scale;
+	double scale = e->scaler.scale, sum = 0;
 
-	if (e->options.labelled)
-		return device_cross_entropy(e->dev, y, b->labels + row, dy, rows, out,
-					    (float)(scale / divisor)) /
-		       divisor;
+	if (e->options.labelled) {
+		device_cross_entropy(e->dev, y, b->labels + row, dy, rows, out,
+				     (float)(scale / divisor), &sum);
+		return sum / divisor;
+	}
 	divisor *= out;
-	return device_mse(e->dev, y, view_from(b->target, (size_t)row), dy, rows, out,
-			  (float)(scale / divisor)) /
-	       divisor;
+	device_mse(e->dev, y, view_from(b->target, (size_t)row), dy, rows, out,
+		   (float)(scale / divisor), &sum);
+	return sum / divisor;
 }
 
 static enum status forward(struct engine *e, const struct action *a, struct error *err)

@@ -147,8 +147,8 @@ static double replicated_squares(const struct sync *s, size_t begin, size_t end)
 		size_t b = l->bias + (size_t)l->out < end ? l->bias + (size_t)l->out : end;
 
 		if (model_is_replicated(m, l) && a < b)
-			sum += device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, a),
-						  m->grad_type, b - a);
+			device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, a),
+					   m->grad_type, b - a, 1, &sum);
 	}
 	return sum;
 }
@@ -163,9 +163,9 @@ double sync_squares(const struct sync *s)
 		size_t begin, end;
 
 		range_of(s, &s->buckets[i], slice, &begin, &end);
-		sum += device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, begin),
-					  m->grad_type, end - begin) -
-		       replicated_squares(s, begin, end);
+		device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, begin), m->grad_type,
+				   end - begin, 1, &sum);
+		sum -= replicated_squares(s, begin, end);
 	}
 	return sum;
 }
@@ -180,9 +180,9 @@ double sync_update(struct sync *s, struct optim *o)
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		sum += optim_apply(o, flat_at(m->param, m->type, begin),
-				   flat_at(m->grad, m->grad_type, begin), at, end - begin) -
-		       replicated_squares(s, begin, end);
+		optim_apply(o, flat_at(m->param, m->type, begin),
+			    flat_at(m->grad, m->grad_type, begin), at, end - begin, &sum);
+		sum -= replicated_squares(s, begin, end);
 		at += end - begin;
 	}
 	return sum;

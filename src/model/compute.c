@@ -136,12 +136,12 @@ static enum status backward_layer(struct model *m, const struct chunk *c, struct
 
 	linear.y = f->flow[i];
 	linear.x = i > 0 ? f->flow[i - 1] : how->dx;
-	if (i > 0 && !summed) { /* the activation below, in the same pass */
-		linear.act = m->shape.act;
-		linear.saved = saved_of(m, s, i - 1);
-	}
+	linear.act = activation_of(m, l);
+	linear.saved = saved_of(m, s, i);
 	if (wanted)
 		device_backward_input(m->dev, &linear);
+	else
+		device_derive(m->dev, linear.y, linear.saved, rows, l->out, linear.act);
 	if (summed) {
 		start_sum(m, linear.x, rows, &sum);
 		if (!how->overlap)
@@ -150,9 +150,6 @@ static enum status backward_layer(struct model *m, const struct chunk *c, struct
 	if (how->part & BACKWARD_WEIGHT)
 		weight_gradient(m, c, s, f, i, rows, how);
 	TRY(comm_wait(&sum, err));
-	if (i > 0 && summed)
-		device_derive(m->dev, linear.x, saved_of(m, s, i - 1), rows, l->in,
-			      m->shape.act);
 out:
 	return st;
 }
@@ -169,13 +166,9 @@ enum status chunk_backward(struct model *m, const struct chunk *c, struct slot *
 			weight_gradient(m, c, s, f, i, rows, how);
 		return OK;
 	}
-	if (!c->ends) {
-		device_derive(m->dev, f->flow[c->count - 1], saved_of(m, s, c->count - 1), rows,
-			      top->out, m->shape.act);
-	} else if (top->split == SPLIT_COLUMNS) { /* our slice of the whole gradient */
+	if (c->ends && top->split == SPLIT_COLUMNS) /* our slice of the whole gradient */
 		device_copy(m->dev, f->flow[c->count - 1], 0, f->full, top->row, rows,
 			    top->out);
-	}
 	for (int i = c->count - 1; i >= 0; i--)
 		TRY(backward_layer(m, c, s, f, i, rows, how, err));
 out:

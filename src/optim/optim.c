@@ -48,7 +48,8 @@ void optim_begin(struct optim *o, double scale)
 	u->correction2 = (float)(1 - pow(u->beta2, (double)o->steps));
 }
 
-double optim_apply(struct optim *o, float *param, const float *grad, size_t at, size_t n)
+void optim_apply(struct optim *o, void *param, const void *grad, size_t at, size_t n,
+		 double *squares)
 {
 	struct update u = o->update;
 
@@ -61,7 +62,7 @@ double optim_apply(struct optim *o, float *param, const float *grad, size_t at, 
 	}
 	u.m = u.m ? u.m + at : NULL;
 	u.v = u.v ? u.v + at : NULL;
-	return device_update(o->dev, &u, n);
+	device_update(o->dev, &u, n, squares);
 }
 
 double optim_clip_scale(double norm, double clip)

@@ -172,6 +172,24 @@ static void cpu_matrix_read(struct device *dev, const void *matrix, enum dtype t
 			*values++ = float_from(matrix, layout_index(out, in, o, i), type);
 }
 
+static void cpu_write(struct device *dev, void *memory, enum dtype type, size_t n,
+		      const float *values)
+{
+	if (type == DTYPE_F32)
+		memcpy(memory, values, n * sizeof(*values));
+	else
+		cpu_cast(dev, values, DTYPE_F32, memory, type, n);
+}
+
+static void cpu_read(struct device *dev, const void *memory, enum dtype type, size_t n,
+		     float *values)
+{
+	if (type == DTYPE_F32)
+		memcpy(values, memory, n * sizeof(*values));
+	else
+		cpu_cast(dev, memory, type, values, DTYPE_F32, n);
+}
+
 static void cpu_copy(struct device *dev, struct view to, int to_column, struct view from,
 		     int from_column, int rows, int columns)
 {
@@ -196,17 +214,20 @@ const struct device_ops device_cpu = {
 	.matrix_size = layout_size,
 	.matrix_write = cpu_matrix_write,
 	.matrix_read = cpu_matrix_read,
+	.write = cpu_write,
+	.read = cpu_read,
 	.copy = cpu_copy,
 	.forward = cpu_forward,
 	.backward_input = cpu_backward_input,
 	.backward_weight = cpu_backward_weight,
 	.activate = cpu_activate,
 	.derive = cpu_derive,
+	.clear = cpu_clear,
 	.mse = cpu_mse,
 	.cross_entropy = cpu_cross_entropy,
+	.count_correct = cpu_count_correct,
 	.update = cpu_update,
 	.sum_squares = cpu_sum_squares,
-	.scale_check = cpu_scale_check,
 	.cast = cpu_cast,
 	.fma_rounds = cpu_fma_rounds,
 };

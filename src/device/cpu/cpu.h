@@ -33,13 +33,16 @@ void cpu_activate(struct device *dev, struct view y, struct view bias, struct vi
 		  int rows, int columns, enum activation act);
 void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		enum activation act);
-double cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
-	       int columns, float scale);
-double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			 struct view dy, int rows, int columns, float scale);
-double cpu_update(struct device *dev, const struct update *u, size_t n);
-double cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n);
-bool cpu_scale_check(struct device *dev, float *x, size_t n, float scale);
+void cpu_clear(struct device *dev, double *numbers, size_t n);
+void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
+	     int columns, float scale, double *sum);
+void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
+		       int rows, int columns, float scale, double *sum);
+void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
+		       int columns, double *count);
+void cpu_update(struct device *dev, const struct update *u, size_t n, double *squares);
+void cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+		     double factor, double *sum);
 void cpu_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 	      size_t n);
 double cpu_fma_rounds(struct device *dev, long n);

@@ -3,10 +3,12 @@
  * reduction has a fixed number of partial sums that are added in order, so that it
  * does not depend on the number of threads.
  */
+#include "base/half.h"
 #include "base/util.h"
 #include "device/cpu/cpu.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum {
 	CHUNK = 1 << 15, /* elements of a partial sum, at least */
@@ -95,7 +97,8 @@ static void activate_piece(const struct activation_job *job, int r, int c, int n
 	float *room = NULL;
 
 	if (before.data)
-		room = before.type == DTYPE_F32 ? before.data + c : scratch + 2 * PIECE;
+		room = before.type == DTYPE_F32 ? (float *)before.data + c
+						: scratch + 2 * PIECE;
 	k->activate_row(values, bias, room, n, job->act);
 	narrow(k, values, y.data, at, y.type, count);
 	if (room)
@@ -172,10 +175,12 @@ static double mse_rows(const struct sum_job *job, int64_t begin, int64_t end, fl
 
 		for (int c = 0; c < a->columns; c += PIECE) {
 			size_t at = (size_t)c, n = (size_t)imin(PIECE, a->columns - c);
-			float *gradient = dy.type == DTYPE_F32 ? dy.data + c : scratch + PIECE;
+			float *gradient =
+				dy.type == DTYPE_F32 ? (float *)dy.data + c : scratch + PIECE;
 
 			sum += k->mse_row(widen(k, y.data, at, y.type, n, scratch),
-					  target.data + c, gradient, (int)n, 2 * a->scale);
+					  (const float *)target.data + c, gradient, (int)n,
+					  2 * a->scale);
 			narrow(k, gradient, dy.data, at, dy.type, n);
 		}
 	}
@@ -202,22 +207,43 @@ static double cross_entropy_rows(const struct sum_job *job, int64_t begin, int64
 	return sum;
 }
 
-double cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
-	       int columns, float scale)
+void cpu_clear(struct device *dev, double *numbers, size_t n)
+{
+	(void)dev;
+	memset(numbers, 0, n * sizeof(*numbers));
+}
+
+void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
+	     int columns, float scale, double *sum)
 {
 	struct loss_args args = {y, target, dy, NULL, columns, scale};
 	struct sum_job job = {cpu_of(dev), rows, 1, mse_rows, &args};
 
-	return run_sum(&job);
+	*sum += run_sum(&job);
 }
 
-double cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			 struct view dy, int rows, int columns, float scale)
+void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
+		       int rows, int columns, float scale, double *sum)
 {
 	struct loss_args args = {y, {0}, dy, labels, columns, scale};
 	struct sum_job job = {cpu_of(dev), rows, 1, cross_entropy_rows, &args};
 
-	return run_sum(&job);
+	*sum += run_sum(&job);
+}
+
+void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
+		       int columns, double *count)
+{
+	(void)dev;
+	for (int r = 0; r < rows; r++) {
+		const void *row = view_from(y, (size_t)r).data;
+		size_t best = 0;
+
+		for (size_t i = 1; i < (size_t)columns; i++)
+			if (float_from(row, i, y.type) > float_from(row, best, y.type))
+				best = i;
+		*count += (int32_t)best == labels[r];
+	}
 }
 
 static double update_chunk(const struct sum_job *job, int64_t begin, int64_t end,
@@ -227,12 +253,12 @@ static double update_chunk(const struct sum_job *job, int64_t begin, int64_t end
 	return job->cpu->kernels->update(job->args, (size_t)begin, (size_t)end);
 }
 
-double cpu_update(struct device *dev, const struct update *u, size_t n)
+void cpu_update(struct device *dev, const struct update *u, size_t n, double *squares)
 {
 	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), update_chunk, u};
 
 	assert(u->grad_type == DTYPE_F32 || (u->working && u->grad_type == u->working_type));
-	return run_sum(&job);
+	*squares += run_sum(&job);
 }
 
 struct squares_args {
@@ -251,34 +277,13 @@ static double squares_chunk(const struct sum_job *job, int64_t begin, int64_t en
 					      a->type, (size_t)(end - begin));
 }
 
-double cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n)
+void cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+		     double factor, double *sum)
 {
 	struct squares_args args = {x, type};
 	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), squares_chunk, &args};
 
-	return run_sum(&job);
-}
-
-struct scale_args {
-	float *x;
-	float scale;
-};
-
-/* Counts the chunks that are not finite. */
-static double scale_chunk(const struct sum_job *job, int64_t begin, int64_t end, float *scratch)
-{
-	const struct scale_args *a = job->args;
-
-	(void)scratch;
-	return !job->cpu->kernels->scale_check(a->x + begin, (size_t)(end - begin), a->scale);
-}
-
-bool cpu_scale_check(struct device *dev, float *x, size_t n, float scale)
-{
-	struct scale_args args = {x, scale};
-	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), scale_chunk, &args};
-
-	return run_sum(&job) == 0;
+	*sum += factor * run_sum(&job);
 }
 
 struct cast_job {

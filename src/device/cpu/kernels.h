@@ -26,7 +26,8 @@ struct kernels {
 
 	/* Outputs [16*p0, 16*p1) of y. */
 	void (*forward)(const struct linear *l, int p0, int p1, float *scratch);
-	/* Copy rows r0..r1 of dy to blocks [out/512][rows][528], zero-filled. */
+	/* dy . act'(saved) of rows r0..r1, in place and to blocks [out/512][rows][528],
+	   zero-filled. */
 	void (*pack_dy)(const struct linear *l, int r0, int r1, float *packed);
 	/* Inputs [i0, i1) of dx (i0 a multiple of 4) from the packed dy. */
 	void (*backward_input)(const struct linear *l, const float *packed, int i0, int i1,
@@ -48,8 +49,6 @@ struct kernels {
 	/* Update elements [begin, end); returns the sum of squares of grad there. */
 	double (*update)(const struct update *u, size_t begin, size_t end);
 	double (*sum_squares)(const void *x, enum dtype type, size_t n);
-	/* x *= scale; returns whether every result is finite. */
-	bool (*scale_check)(float *x, size_t n, float scale);
 
 	/* Conversions round to nearest, ties to even. */
 	void (*f32_to_f16)(const float *src, uint16_t *dst, size_t n);

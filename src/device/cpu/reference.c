@@ -84,8 +84,13 @@ static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
 				packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
 						 BLOCK_STRIDE;
 
-			for (int i = 0; i < n; i++)
+			for (int i = 0; i < n; i++) {
 				to[i] = element(l->y, r, o0 + i);
+				if (l->act == ACT_NONE)
+					continue;
+				to[i] *= derivative(element(l->saved, r, o0 + i), l->act);
+				set_element(l->y, r, o0 + i, to[i]);
+			}
 			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
 		}
 	}
@@ -94,18 +99,18 @@ static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
 static void backward_input(const struct linear *l, const float *packed, int i0, int i1,
 			   float *scratch)
 {
-	(void)packed;
 	(void)scratch;
 	for (int r = 0; r < l->rows; r++)
 		for (int i = i0; i < imin(i1, l->in); i++) {
 			double sum = 0;
-			float slope = 1;
 
 			for (int o = 0; o < l->out; o++)
-				sum += (double)element(l->y, r, o) * weight_at(l, o, i);
-			if (l->act != ACT_NONE)
-				slope = derivative(element(l->saved, r, i), l->act);
-			set_element(l->x, r, i, (float)sum * slope);
+				sum += (double)packed[((size_t)(o / BLOCK) * (size_t)l->rows +
+						       (size_t)r) *
+							      BLOCK_STRIDE +
+						      (size_t)(o % BLOCK)] *
+				       weight_at(l, o, i);
+			set_element(l->x, r, i, (float)sum);
 		}
 }
 
@@ -215,17 +220,6 @@ static double sum_squares(const void *x, enum dtype type, size_t n)
 	return sum;
 }
 
-static bool scale_check(float *x, size_t n, float scale)
-{
-	bool finite = true;
-
-	for (size_t i = 0; i < n; i++) {
-		x[i] *= scale;
-		finite = finite && isfinite(x[i]);
-	}
-	return finite;
-}
-
 static void f32_to_f16(const float *src, uint16_t *dst, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -271,7 +265,6 @@ const struct kernels kernels_reference = {
 	.derive_row = derive_row,
 	.update = update,
 	.sum_squares = sum_squares,
-	.scale_check = scale_check,
 	.f32_to_f16 = f32_to_f16,
 	.f16_to_f32 = f16_to_f32,
 	.f32_to_bf16 = f32_to_bf16,

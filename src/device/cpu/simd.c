@@ -7,6 +7,17 @@
 #include "device/cpu/simd_input.h"
 #include "device/cpu/simd_weight.h"
 
+/* dy . act'(saved) of some outputs of a row, which are in values, where dy is too. */
+static void derive_outputs(const struct linear *l, int r, int o0, int n, float *values)
+{
+	float saved[BLOCK_STRIDE] = {0};
+
+	get_as(l->saved, r, o0, saved, n);
+	for (int i = 0; i < n; i += VL)
+		store(values + i, load(values + i) * derivative(load(saved + i), l->act));
+	put_as(l->y, r, o0, values, n);
+}
+
 static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
 {
 	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
@@ -18,6 +29,8 @@ static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
 						 BLOCK_STRIDE;
 
 			get_as(l->y, r, o0, to, n);
+			if (l->act != ACT_NONE)
+				derive_outputs(l, r, o0, n, to);
 			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
 		}
 	}
@@ -64,7 +77,6 @@ const struct kernels SIMD_TABLE = {
 	.derive_row = simd_derive_row,
 	.update = simd_update,
 	.sum_squares = simd_sum_squares,
-	.scale_check = simd_scale_check,
 	.f32_to_f16 = simd_f32_to_f16,
 	.f16_to_f32 = simd_f16_to_f32,
 	.f32_to_bf16 = simd_f32_to_bf16,

@@ -217,28 +217,6 @@ static double simd_sum_squares(const void *x, enum dtype type, size_t n)
 	return type == DTYPE_F16 ? squares_of(x, n, DTYPE_F16) : squares_of(x, n, DTYPE_BF16);
 }
 
-/* A value is finite when its exponent is not all ones. */
-static bool simd_scale_check(float *x, size_t n, float scale)
-{
-	ivec bad = {0};
-	bool finite = true;
-	size_t i = 0;
-
-	for (; i + VL <= n; i += VL) {
-		vec value = load(x + i) * scale;
-
-		store(x + i, value);
-		bad |= ((ivec)value & 0x7f800000) == 0x7f800000;
-	}
-	for (; i < n; i++) {
-		x[i] *= scale;
-		finite = finite && (float_bits(x[i]) & 0x7f800000) != 0x7f800000;
-	}
-	for (int j = 0; j < VL; j++)
-		finite = finite && !bad[j];
-	return finite;
-}
-
 INLINE void narrow_to(const float *src, uint16_t *dst, size_t n, const enum dtype type)
 {
 	size_t i = 0;

@@ -128,7 +128,8 @@ static bool copies_inputs(const struct linear *l)
 static struct view slab_inputs(const struct linear *l, int s, float *room)
 {
 	if (!copies_inputs(l))
-		return (struct view){.data = l->x.data + s * SLAB, .stride = l->x.stride};
+		return (struct view){.data = (float *)l->x.data + s * SLAB,
+				     .stride = l->x.stride};
 	gather(&l->x, l->rows, s * SLAB, imin(SLAB, l->in - s * SLAB), room, SLAB);
 	return (struct view){.data = room, .stride = SLAB};
 }
@@ -171,7 +172,7 @@ static void forward_slab(const struct linear *l, struct view x, struct forward_g
 		int rows = tiling.size + (i < tiling.larger);
 
 		t.sum = sums + r * TILE_WIDTH;
-		t.x = x.data + (size_t)r * x.stride;
+		t.x = (const float *)x.data + (size_t)r * x.stride;
 		forward_tiles[l->type][g.panels - 1][rows - 1](&t);
 		t.ahead.at += (size_t)lines * LINE;
 		r += rows;

@@ -1,4 +1,4 @@
-/* simd_input.h - dx = (dy W) . act'(saved); part of simd.c. */
+/* simd_input.h - dx = dy W; part of simd.c. */
 #ifndef KOLM_DEVICE_CPU_SIMD_INPUT_H
 #define KOLM_DEVICE_CPU_SIMD_INPUT_H
 
@@ -88,20 +88,11 @@ INLINE vec derivative(vec saved, enum activation act)
 	return cdf + saved * density;
 }
 
-/* dx = sum . act'(saved) for n inputs from i0 of every row. */
-static void input_finish(const struct linear *l, float *sums, int i0, int n)
+/* n inputs from i0 of every row. */
+static void input_finish(const struct linear *l, const float *sums, int i0, int n)
 {
-	for (int r = 0; r < l->rows; r++) {
-		float *sum = sums + (size_t)r * SLAB, saved[SLAB + VL] = {0};
-
-		if (l->act != ACT_NONE) {
-			get_as(l->saved, r, i0, saved, n);
-			for (int i = 0; i < n; i += VL)
-				store(sum + i,
-				      load(sum + i) * derivative(load(saved + i), l->act));
-		}
-		put_as(l->x, r, i0, sum, n);
-	}
+	for (int r = 0; r < l->rows; r++)
+		put_as(l->x, r, i0, sums + (size_t)r * SLAB, n);
 }
 
 /* Inputs [a, b) of a slab, counted from the slab's start, for one block of outputs. */

@@ -56,7 +56,7 @@ static void put_as(struct view to, int row, int column, const float *from, int n
 	int i = 0;
 
 	if (to.type == DTYPE_F32) {
-		memcpy(v.data + column, from, (size_t)n * sizeof(float));
+		memcpy((float *)v.data + column, from, (size_t)n * sizeof(float));
 		return;
 	}
 	for (; i + VL <= n; i += VL) {
@@ -83,7 +83,7 @@ static void get_as(struct view from, int row, int column, float *to, int n)
 	int i = 0;
 
 	if (from.type == DTYPE_F32) {
-		memcpy(to, v.data + column, (size_t)n * sizeof(float));
+		memcpy(to, (const float *)v.data + column, (size_t)n * sizeof(float));
 		return;
 	}
 	for (; i + VL <= n; i += VL)

@@ -299,45 +299,63 @@ static void virtual_derive(struct device *dev, struct view dy, struct view saved
 	move(dev, (double)rows * columns, dy.type, 3);
 }
 
-/* There is no loss where nothing is computed. */
-static double virtual_mse(struct device *dev, struct view y, struct view target, struct view dy,
-			  int rows, int columns, float scale)
+/* Nothing is computed: what kernels yield is nowhere, and who reads it gets zeros. */
+static void virtual_write(struct device *dev, void *memory, enum dtype type, size_t n,
+			  const float *values)
 {
-	(void)target, (void)dy, (void)scale;
+	(void)dev, (void)memory, (void)type, (void)n, (void)values;
+}
+
+static void virtual_read(struct device *dev, const void *memory, enum dtype type, size_t n,
+			 float *values)
+{
+	(void)dev, (void)memory, (void)type;
+	memset(values, 0, n * sizeof(*values));
+}
+
+static void virtual_clear(struct device *dev, double *numbers, size_t n)
+{
+	(void)dev, (void)numbers, (void)n;
+}
+
+static void virtual_mse(struct device *dev, struct view y, struct view target, struct view dy,
+			int rows, int columns, float scale, double *sum)
+{
+	(void)target, (void)dy, (void)scale, (void)sum;
 	move(dev, (double)rows * columns, y.type, 3);
-	return NAN;
 }
 
-static double virtual_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-				    struct view dy, int rows, int columns, float scale)
+static void virtual_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
+				  struct view dy, int rows, int columns, float scale,
+				  double *sum)
 {
-	(void)labels, (void)dy, (void)scale;
+	(void)labels, (void)dy, (void)scale, (void)sum;
 	move(dev, (double)rows * columns, y.type, 2);
-	return NAN;
 }
 
-static double virtual_update(struct device *dev, const struct update *u, size_t n)
+static void virtual_count_correct(struct device *dev, struct view y, const int32_t *labels,
+				  int rows, int columns, double *count)
+{
+	(void)labels, (void)count;
+	move(dev, (double)rows * columns, y.type, 1);
+}
+
+static void virtual_update(struct device *dev, const struct update *u, size_t n,
+			   double *squares)
 {
 	double bytes = 2 * sizeof(float) + (double)dtype_size(u->grad_type) +
 		       (u->working ? (double)dtype_size(u->working_type) : 0) +
 		       (u->m ? 2 * sizeof(float) : 0) + (u->v ? 2 * sizeof(float) : 0);
 
+	(void)squares;
 	take_time(dev, 0, bytes * (double)n);
-	return 0;
 }
 
-static double virtual_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n)
+static void virtual_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+				double factor, double *sum)
 {
-	(void)x;
+	(void)x, (void)factor, (void)sum;
 	move(dev, (double)n, type, 1);
-	return 0;
-}
-
-static bool virtual_scale_check(struct device *dev, float *x, size_t n, float scale)
-{
-	(void)x, (void)scale;
-	move(dev, (double)n, DTYPE_F32, 2);
-	return true;
 }
 
 static void virtual_cast(struct device *dev, const void *src, enum dtype from, void *dst,
@@ -366,17 +384,20 @@ const struct device_ops device_virtual = {
 	.matrix_size = virtual_matrix_size,
 	.matrix_write = virtual_matrix_write,
 	.matrix_read = virtual_matrix_read,
+	.write = virtual_write,
+	.read = virtual_read,
 	.copy = virtual_copy,
 	.forward = product,
 	.backward_input = product,
 	.backward_weight = product,
 	.activate = virtual_activate,
 	.derive = virtual_derive,
+	.clear = virtual_clear,
 	.mse = virtual_mse,
 	.cross_entropy = virtual_cross_entropy,
+	.count_correct = virtual_count_correct,
 	.update = virtual_update,
 	.sum_squares = virtual_sum_squares,
-	.scale_check = virtual_scale_check,
 	.cast = virtual_cast,
 	.fma_rounds = virtual_fma_rounds,
 };
