@@ -331,6 +331,11 @@ void device_clear(struct device *dev, double *numbers, size_t n)
 	dev->ops->clear(dev, numbers, n);
 }
 
+void device_numbers(struct device *dev, const double *numbers, size_t n, double *out)
+{
+	dev->ops->numbers(dev, numbers, n, out);
+}
+
 void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 		int columns, float scale, double *sum)
 {

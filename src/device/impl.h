@@ -41,6 +41,7 @@ struct device_ops {
 	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
 		       int columns, enum activation act);
 	void (*clear)(struct device *dev, double *numbers, size_t n);
+	void (*numbers)(struct device *dev, const double *numbers, size_t n, double *out);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
 		    int rows, int columns, float scale, double *sum);
 	void (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,

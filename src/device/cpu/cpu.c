@@ -223,6 +223,7 @@ const struct device_ops device_cpu = {
 	.activate = cpu_activate,
 	.derive = cpu_derive,
 	.clear = cpu_clear,
+	.numbers = cpu_numbers,
 	.mse = cpu_mse,
 	.cross_entropy = cpu_cross_entropy,
 	.count_correct = cpu_count_correct,

@@ -34,6 +34,7 @@ void cpu_activate(struct device *dev, struct view y, struct view bias, struct vi
 void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		enum activation act);
 void cpu_clear(struct device *dev, double *numbers, size_t n);
+void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum);
 void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,

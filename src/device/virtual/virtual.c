@@ -318,6 +318,12 @@ static void virtual_clear(struct device *dev, double *numbers, size_t n)
 	(void)dev, (void)numbers, (void)n;
 }
 
+static void virtual_numbers(struct device *dev, const double *numbers, size_t n, double *out)
+{
+	(void)dev, (void)numbers;
+	memset(out, 0, n * sizeof(*out));
+}
+
 static void virtual_mse(struct device *dev, struct view y, struct view target, struct view dy,
 			int rows, int columns, float scale, double *sum)
 {
@@ -393,6 +399,7 @@ const struct device_ops device_virtual = {
 	.activate = virtual_activate,
 	.derive = virtual_derive,
 	.clear = virtual_clear,
+	.numbers = virtual_numbers,
 	.mse = virtual_mse,
 	.cross_entropy = virtual_cross_entropy,
 	.count_correct = virtual_count_correct,
