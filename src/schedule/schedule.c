@@ -7,11 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const schedule_names[] = {
-	[SCHEDULE_NAIVE] = "naive", [SCHEDULE_GPIPE] = "gpipe",
-	[SCHEDULE_1F1B] = "1f1b",   [SCHEDULE_INTERLEAVED] = "interleaved",
-	[SCHEDULE_ZB_H1] = "zb-h1", [SCHEDULE_KIND_COUNT] = NULL,
-};
+const char *const schedule_names[] = {NAMES_OF(SCHEDULES)};
 
 const char *schedule_name(enum schedule_kind kind)
 {

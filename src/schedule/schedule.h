@@ -13,16 +13,19 @@
 #define KOLM_SCHEDULE_SCHEDULE_H
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/text.h"
 
-enum schedule_kind {
-	SCHEDULE_NAIVE,
-	SCHEDULE_GPIPE,
-	SCHEDULE_1F1B,
-	SCHEDULE_INTERLEAVED,
-	SCHEDULE_ZB_H1,
-	SCHEDULE_KIND_COUNT,
-};
+/* generate.c describes each of them. */
+#define SCHEDULES(X)                  \
+	X(NAIVE, "naive")             \
+	X(GPIPE, "gpipe")             \
+	X(1F1B, "1f1b")               \
+	X(INTERLEAVED, "interleaved") \
+	X(ZB_H1, "zb-h1")
+#define SCHEDULE_KIND(name, ...) SCHEDULE_##name,
+enum schedule_kind { SCHEDULES(SCHEDULE_KIND) };
+enum { SCHEDULE_KIND_COUNT = NAMES_COUNT(SCHEDULES) };
 const char *schedule_name(enum schedule_kind kind);
 extern const char *const schedule_names[]; /* the same, NULL-terminated: choices of an option */
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "comm/comm.h"
+#include "config/config.h"
 #include "engine/engine.h"
 #include "trace/trace.h"
 
@@ -224,7 +225,7 @@ static void put_run(struct json *j, const struct trace *t)
 	json_put_string(j, "schedule", schedule_name(t->schedule));
 	json_put_int(j, "micro_batches", t->micro_batches);
 	json_put_int(j, "chunks", t->chunks);
-	json_put_string(j, "engine", t->base ? "base" : "hybrid");
+	json_put_string(j, "engine", engine_names[t->base ? ENGINE_BASE : ENGINE_HYBRID]);
 	json_put_int(j, "first_step", t->first_step);
 	json_put_int(j, "last_step", t->last_step);
 	if (t->linked) {
