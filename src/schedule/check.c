@@ -64,9 +64,14 @@ static const char *missing(struct checker *c, struct action a, unsigned done)
 	case ACTION_SEND_B:
 		return done & (BIT(ACTION_B) | BIT(ACTION_I)) ? NULL
 							      : "comes before its backward";
-	default:
-		return NULL;
+	case ACTION_RECV_F:
+	case ACTION_RECV_B:
+	case ACTION_REDUCE:
+	case ACTION_STEP:
+	case ACTION_PAUSE:
+		break;
 	}
+	return NULL;
 }
 
 static enum status check_reduce(struct checker *c, struct action a)

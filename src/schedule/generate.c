@@ -104,8 +104,9 @@ void schedule_generate(const struct schedule *s, int stage, struct order *out)
 	case SCHEDULE_ZB_H1:
 		order_zb_h1(out, stage, s->stages, s->micro_batches);
 		break;
-	default:
+	case SCHEDULE_NAIVE:
 		order_naive(out, s->micro_batches);
+		break;
 	}
 }
 
@@ -122,7 +123,8 @@ int schedule_activation_bound(const struct schedule *s, int stage)
 		return imin(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1);
 	case SCHEDULE_ZB_H1:
 		return imin(p, m);
-	default:
-		return 1;
+	case SCHEDULE_NAIVE:
+		break;
 	}
+	return 1;
 }

@@ -110,7 +110,7 @@ static void name_record(const struct record *r, char *buf, size_t size)
 {
 	const char *kind = record_kind_name((enum record_kind)r->kind);
 
-	switch (r->kind) {
+	switch ((enum record_kind)r->kind) {
 	case RECORD_STEP:
 		snprintf(buf, size, "step %d", r->step);
 		break;
@@ -127,7 +127,12 @@ static void name_record(const struct record *r, char *buf, size_t size)
 		else
 			snprintf(buf, size, "wait for rank %d", r->peer);
 		break;
-	default:
+	case RECORD_FORWARD:
+	case RECORD_BACKWARD:
+	case RECORD_INPUT:
+	case RECORD_WEIGHT:
+	case RECORD_UPDATE:
+	case RECORD_PAUSE:
 		if (r->micro_batch < 0)
 			snprintf(buf, size, "%s", kind);
 		else if (r->chunk)
