@@ -323,11 +323,9 @@ static enum status validate(struct config *c, struct error *err)
 		}
 		c->precision = DTYPE_F16;
 	}
-	if (c->chunks > 1 && c->schedule != SCHEDULE_INTERLEAVED) {
-		FAIL(err, ERR_USAGE, "--chunks %d is for --schedule interleaved only",
-		     c->chunks);
-		return HINT(err, "add --schedule interleaved, or leave --chunks out");
-	}
+	if (c->chunks > 1 &&
+	    schedule_check_chunks((enum schedule_kind)c->schedule, c->chunks, err) != OK)
+		return err->code;
 	if (c->quiet && c->verbose) {
 		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");
 		return HINT(err, "leave one of them out");

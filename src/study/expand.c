@@ -225,7 +225,7 @@ out:
 	return st;
 }
 
-static enum status add_case(const struct expansion *e, size_t index, enum place place,
+static enum status add_case(const struct expansion *e, size_t index, enum study_place place,
 			    struct error *err)
 {
 	struct plan *p = e->plan;

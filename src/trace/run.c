@@ -244,7 +244,9 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "traffic_out_bytes", own->traffic.moved.out);
 	json_begin_array(j, "layers");
 	for (int i = 0; i < s->config->depth; i++)
-		if (partition_part_of(s->engine->options.partition, i) % s->grid->pp == c.pp)
+		if (schedule_place(s->engine->options.schedule,
+				   partition_part_of(s->engine->options.partition, i))
+			    .stage == c.pp)
 			json_put_int(j, NULL, i);
 	json_end_array(j);
 	json_end_object(j);
