@@ -8,13 +8,14 @@ status=0
 rank() {
 	case $1 in
 	base) echo 0 ;;
-	config | device | comm | grid | schedule) echo 1 ;;
+	device | comm | grid | schedule) echo 1 ;;
 	model | optim | data | launch) echo 2 ;;
 	engine) echo 3 ;;
-	trace) echo 4 ;;
-	report | study) echo 5 ;;
-	cmd) echo 6 ;;
-	main.c) echo 7 ;;
+	config) echo 4 ;;
+	trace) echo 5 ;;
+	report | study) echo 6 ;;
+	cmd) echo 7 ;;
+	main.c) echo 8 ;;
 	*) echo none ;;
 	esac
 }

@@ -6,10 +6,10 @@
 #define KOLM_BASE_RECORDS_H
 
 #include "base/error.h"
+#include "base/names.h"
 
 #include <stdint.h>
 
-/* One list gives the enum and the names. */
 #define RECORD_KINDS(X)             \
 	X(FORWARD, "forward")       \
 	X(BACKWARD, "backward")     \
@@ -22,9 +22,9 @@
 	X(RECEIVE, "receive")       \
 	X(COLLECTIVE, "collective") \
 	X(STEP, "step")
-#define X(id, name) RECORD_##id,
-enum record_kind { RECORD_KINDS(X) RECORD_KIND_COUNT };
-#undef X
+#define RECORD_KIND(name, ...) RECORD_##name,
+enum record_kind { RECORD_KINDS(RECORD_KIND) };
+enum { RECORD_KIND_COUNT = NAMES_COUNT(RECORD_KINDS) };
 const char *record_kind_name(enum record_kind kind);
 
 /* Whole numbers of floats: it travels so. Times in ns of the rank's own clock. */

@@ -71,7 +71,7 @@ const struct option_table schedule_table = {
 static enum status resolve(struct options *o, struct error *err)
 {
 	if (o->chunks == 0)
-		o->chunks = o->kind == SCHEDULE_INTERLEAVED ? 2 : 1;
+		o->chunks = schedule_chunks((enum schedule_kind)o->kind, 0);
 	if ((int64_t)o->stages * o->micro_batches * o->chunks > DRAW_MAX) {
 		FAIL(err, ERR_USAGE,
 		     "--pp %d --micro-batches %d --chunks %d is too much to draw", o->stages,

@@ -148,6 +148,11 @@ out:
 	return st;
 }
 
+static void put_options(const void *options, struct json *j)
+{
+	options_write_json(options, j);
+}
+
 enum status training_finish(struct training *t, struct error *err)
 {
 	enum status st = OK;
@@ -159,8 +164,8 @@ enum status training_finish(struct training *t, struct error *err)
 		TRY(training_trace_collect(t, err));
 	TRY(training_keep(t, err));
 	if (t->dump.folder && !t->stopped)
-		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
-			     t->metrics.count, err));
+		TRY(dump_end(&t->dump, t->engine, put_options, &t->config.values,
+			     t->metrics.losses, t->metrics.count, err));
 	if (t->record_folder && !t->stopped)
 		TRY(write_record(t, err));
 	if (evaluated)

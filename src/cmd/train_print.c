@@ -36,15 +36,18 @@ static void list_crossings(const struct partition *p, char *buf, size_t size)
 static void print_placement(const struct training *t)
 {
 	const struct partition *p = &t->partition;
-	int parts = p->stages * p->chunks, width = t->grid.dp * t->grid.mp;
+	int parts = schedule_parts(&t->schedule), width = t->grid.dp * t->grid.mp;
 	char list[256];
 
 	for (int stage = 0; stage < t->grid.pp && t->grid.pp > 1; stage++) {
 		int n = 0;
 
-		for (int k = stage; k < parts && n < 200; k += p->stages)
+		for (int chunk = 0; chunk < t->schedule.chunks && n < 200; chunk++) {
+			int k = schedule_part(&t->schedule, stage, chunk);
+
 			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d-%d",
 				      n ? ", " : "", p->first[k], p->first[k + 1] - 1);
+		}
 		log_info("stage %d: layers %s on rank%s %d%s%.0d", stage, list,
 			 width > 1 ? "s" : "", stage * width, width > 1 ? "-" : "",
 			 width > 1 ? (stage + 1) * width - 1 : 0);

@@ -20,9 +20,8 @@ enum status training_prepare(struct training *t, struct error *err)
 	enum status st;
 
 	/* With one stage there is nothing to interleave. */
-	if (c->pp == 1 && (kind == SCHEDULE_INTERLEAVED || kind == SCHEDULE_ZB_H1))
-		kind = SCHEDULE_1F1B;
-	c->chunks = kind != SCHEDULE_INTERLEAVED ? 1 : c->chunks ? c->chunks : 2;
+	kind = schedule_for(kind, c->pp);
+	c->chunks = schedule_chunks(kind, c->chunks);
 	TRY(data_open(&t->data, c->data, (enum data_task)c->loss, c->dim, (uint64_t)c->seed,
 		      c->holdout, err));
 	t->shape = (struct model_shape){.depth = c->depth,

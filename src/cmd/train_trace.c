@@ -15,7 +15,7 @@ static int layers_of(const struct training *t, int stage)
 	int n = 0;
 
 	for (int i = 0; i < t->shape.depth; i++)
-		n += partition_part_of(p, i) % p->stages == stage;
+		n += schedule_place(&t->schedule, partition_part_of(p, i)).stage == stage;
 	return n;
 }
 

@@ -46,8 +46,8 @@ enum comm_op {
 	COMM_BROADCAST,	     /* root's buffer goes to everybody */
 	COMM_SCATTER,	     /* slice i of root's buffer goes to member i */
 	COMM_GATHER,	     /* own slice goes to root */
-	COMM_OP_COUNT
 };
+enum { COMM_OP_COUNT = COMM_GATHER + 1 };
 
 const char *comm_op_name(enum comm_op op);
 

@@ -4,27 +4,24 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "data/data.h"
+#include "engine/dump.h"
+#include "engine/sync.h"
+#include "schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { INTERLEAVED = 3 }; /* of schedules */
-
 enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20 };
 
+const char *const engine_names[] = {NAMES_OF(CONFIG_ENGINES)};
+
 static const char *const models[] = {"mlp", NULL};
-static const char *const activations[] = {"none", "relu", "gelu", NULL};
-static const char *const losses[] = {"auto", "mse", "cross-entropy", NULL};
-static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
-static const char *const engines[] = {"hybrid", "base", NULL};
-static const char *const schedules[] = {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", NULL};
-static const char *const grad_syncs[] = {"ddp", "flat", "master", NULL};
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-static const char *const grad_dtypes[] = {"auto", "fp32", "16", NULL};
-static const char *const transports[] = {"auto", "shm", "mpi", NULL};
-static const char *const pins[] = {"auto", "none", NULL};
-static const char *const log_formats[] = {"text", "jsonl", NULL};
-static const char *const progresses[] = {"auto", "screen", "plain", "ranks", NULL};
+static const char *const grad_dtypes[] = {NAMES_OF(CONFIG_GRAD_DTYPES)};
+static const char *const transports[] = {NAMES_OF(CONFIG_TRANSPORTS)};
+static const char *const pins[] = {NAMES_OF(CONFIG_PINS)};
+static const char *const log_formats[] = {NAMES_OF(CONFIG_LOG_FORMATS)};
+static const char *const progresses[] = {NAMES_OF(CONFIG_PROGRESSES)};
 
 #define AT(member)	     .offset = offsetof(struct config, member)
 #define TEXT_AT(member)	     AT(member), .capacity = sizeof(((struct config *)0)->member)
@@ -51,9 +48,9 @@ static const struct option options[] = {
 	 .min = 1, .max = DIM_MAX, .help = "width of the layers"},
 	{"depth", .group = "Model", .type = OPTION_INT, AT(depth), .initial = "8", .meta = "N",
 	 .min = 1, .max = 4096, .help = "number of layers"},
-	{"activation", .group = "Model", CHOICE(activation, activations), .initial = "relu",
+	{"activation", .group = "Model", CHOICE(activation, activation_names), .initial = "relu",
 	 .help = "after every layer but the last"},
-	{"loss", .group = "Model", CHOICE(loss, losses), .initial = "auto",
+	{"loss", .group = "Model", CHOICE(loss, data_task_names), .initial = "auto",
 	 .help = "auto: cross-entropy where the last column of the data is whole numbers from 0 to 999, otherwise mse"},
 
 	{"batch", .group = "Batch", .type = OPTION_INT, AT(batch), .initial = "64", .meta = "N",
@@ -65,24 +62,24 @@ static const struct option options[] = {
 	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = BATCH_MAX,
 	 .help = "samples per micro-batch; batch = dp * M * S, give any two"},
 
-	{"schedule", .group = "Pipeline", CHOICE(schedule, schedules), .initial = "1f1b",
+	{"schedule", .group = "Pipeline", CHOICE(schedule, schedule_names), .initial = "1f1b",
 	 .help = "order of the micro-batches in the stages; 'kolm schedule' draws them"},
 	{"chunks", .group = "Pipeline", .type = OPTION_INT, AT(chunks), .initial = "auto",
 	 .zero = "auto", .meta = "V", .min = 1, .max = 64,
 	 .help = "interleaved: parts of the model per stage; auto: 2"},
 	{"layers-per-stage", .group = "Pipeline", .type = OPTION_STRING, TEXT_AT(layers_per_stage),
 	 .initial = "", .meta = "A,B,...", .help = "instead of a balanced cut"},
-	{"engine", .group = "Pipeline", CHOICE(engine, engines), .initial = "hybrid",
+	{"engine", .group = "Pipeline", CHOICE(engine, engine_names), .initial = "hybrid",
 	 .help = "base: the naive engine, one micro-batch at a time, nothing overlaps"},
 
-	{"grad-sync", .group = "Gradients", CHOICE(grad_sync, grad_syncs), .initial = "ddp",
+	{"grad-sync", .group = "Gradients", CHOICE(grad_sync, grad_sync_names), .initial = "ddp",
 	 .help = "ddp: buckets summed during the backward pass; flat: all after it; master: DataParallel"},
 	{"bucket-mb", .group = "Gradients", .type = OPTION_FLOAT, AT(bucket_mb), .initial = "25",
 	 .meta = "X", .min = 0.001, .max = 1e6, .help = "size of a bucket of ddp, in MiB"},
 	{"zero", .group = "Gradients", .type = OPTION_INT, AT(zero), .initial = "0", .meta = "0|1",
 	 .min = 0, .max = 1, .help = "1: optimizer state sharded over the replicas"},
 
-	{"precision", .group = "Precision", CHOICE(precision, precisions), .initial = "fp32",
+	{"precision", .group = "Precision", CHOICE(precision, precision_names), .initial = "fp32",
 	 .help = "of weights, activations and messages; sums, optimizer and its weights are fp32"},
 	{"amp", .group = "Precision", .type = OPTION_FLAG, AT(amp), .initial = "false",
 	 .unsaved = true, .help = "the same as --precision fp16"},
@@ -100,7 +97,7 @@ static const struct option options[] = {
 	{"growth-interval", .group = "Precision", .type = OPTION_INT, AT(growth_interval), .initial = "2000",
 	 .meta = "N", .min = 1, .max = 1000000000, .help = "finite steps in a row until the scale grows"},
 
-	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizers), .initial = "sgd",
+	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizer_names), .initial = "sgd",
 	 .help = "as PyTorch defines them"},
 	{"lr", .group = "Optimizer", .type = OPTION_FLOAT, AT(lr), .initial = "0.001", .meta = "X",
 	 .min = 0, .max = 1e6, .help = "learning rate"},
@@ -321,16 +318,14 @@ static enum status validate(struct config *c, struct error *err)
 		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&
 		    c->precision != DTYPE_F16) {
 			FAIL(err, ERR_USAGE, "--amp contradicts --precision %s",
-			     precisions[c->precision]);
+			     precision_names[c->precision]);
 			return HINT(err, "leave one of them out");
 		}
 		c->precision = DTYPE_F16;
 	}
-	if (c->chunks > 1 && c->schedule != INTERLEAVED) {
-		FAIL(err, ERR_USAGE, "--chunks %d is for --schedule interleaved only",
-		     c->chunks);
-		return HINT(err, "add --schedule interleaved, or leave --chunks out");
-	}
+	if (c->chunks > 1 &&
+	    schedule_check_chunks((enum schedule_kind)c->schedule, c->chunks, err) != OK)
+		return err->code;
 	if (c->quiet && c->verbose) {
 		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");
 		return HINT(err, "leave one of them out");

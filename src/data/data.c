@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const data_task_names[] = {NAMES_OF(DATA_TASKS)};
+
 enum { FACTORS = 4 };
 
 static void shuffle(int32_t *order, int64_t n, uint64_t seed, uint64_t stream)

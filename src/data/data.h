@@ -9,10 +9,18 @@
 #define KOLM_DATA_DATA_H
 
 #include "base/error.h"
+#include "base/names.h"
 #include "data/table.h"
 #include "device/device.h"
 
-enum data_task { TASK_AUTO, TASK_REGRESSION, TASK_CLASSIFICATION };
+/* Each by its loss. */
+#define DATA_TASKS(X)        \
+	X(AUTO, "auto")      \
+	X(REGRESSION, "mse") \
+	X(CLASSIFICATION, "cross-entropy")
+#define DATA_TASK(name, ...) TASK_##name,
+enum data_task { DATA_TASKS(DATA_TASK) };
+extern const char *const data_task_names[]; /* NULL-terminated */
 
 enum data_kind { DATA_SYNTHETIC, DATA_NOISE, DATA_TABLE };
 

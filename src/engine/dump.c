@@ -189,8 +189,8 @@ out:
 }
 
 static enum status write_check(const struct dump *d, const struct engine *e,
-			       const struct option_values *options, const double *losses,
-			       int steps, struct error *err)
+			       dump_options_fn *put_options, const void *options,
+			       const double *losses, int steps, struct error *err)
 {
 	enum status st;
 	struct json j;
@@ -198,9 +198,11 @@ static enum status write_check(const struct dump *d, const struct engine *e,
 
 	json_init(&j, true);
 	json_begin_object(&j, NULL);
-	json_put_string(&j, "loss", e->options.labelled ? "cross-entropy" : "mse");
+	json_put_string(
+		&j, "loss",
+		data_task_names[e->options.labelled ? TASK_CLASSIFICATION : TASK_REGRESSION]);
 	json_begin_object(&j, "options");
-	options_write_json(options, &j);
+	put_options(options, &j);
 	json_end_object(&j);
 	json_begin_array(&j, "losses");
 	for (int i = 0; i < steps; i++)
@@ -214,8 +216,8 @@ out:
 	return st;
 }
 
-enum status dump_end(struct dump *d, struct engine *e, const struct option_values *options,
-		     const double *losses, int steps, struct error *err)
+enum status dump_end(struct dump *d, struct engine *e, dump_options_fn *put_options,
+		     const void *options, const double *losses, int steps, struct error *err)
 {
 	enum status st;
 
@@ -223,7 +225,7 @@ enum status dump_end(struct dump *d, struct engine *e, const struct option_value
 		TRY(file_commit(&d->batches, err));
 	TRY(dump_weights(e, d->folder, "final.safetensors", err));
 	if (d->writes)
-		TRY(write_check(d, e, options, losses, steps, err));
+		TRY(write_check(d, e, put_options, options, losses, steps, err));
 out:
 	dump_abort(d);
 	return st;

@@ -311,9 +311,12 @@ static enum status execute(struct engine *e, const struct action *a, double *los
 	case ACTION_I:
 	case ACTION_W:
 		return compute(e, a, loss, err);
-	default:
-		return OK; /* sums start by themselves, the step is the caller's */
+	case ACTION_REDUCE: /* sums start by themselves, the step is the caller's */
+	case ACTION_STEP:
+	case ACTION_PAUSE:
+		break;
 	}
+	return OK;
 }
 
 static void begin(struct engine *e)

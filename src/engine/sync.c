@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
+const char *const grad_sync_names[] = {NAMES_OF(GRAD_SYNCS)};
 
 /* Cut from the last layer on; a bucket is closed when it is large enough, and where a
    chunk begins, whose gradients are complete at other times. */

@@ -10,11 +10,17 @@
 #ifndef KOLM_ENGINE_SYNC_H
 #define KOLM_ENGINE_SYNC_H
 
+#include "base/names.h"
 #include "comm/comm.h"
 #include "model/model.h"
 #include "optim/optim.h"
 
-enum grad_sync { SYNC_DDP, SYNC_FLAT, SYNC_MASTER };
+#define GRAD_SYNCS(X)   \
+	X(DDP, "ddp")   \
+	X(FLAT, "flat") \
+	X(MASTER, "master")
+#define GRAD_SYNC(name, ...) SYNC_##name,
+enum grad_sync { GRAD_SYNCS(GRAD_SYNC) };
 extern const char *const grad_sync_names[]; /* NULL-terminated */
 
 struct bucket {

@@ -175,9 +175,13 @@ static double start_height(struct layout *l, size_t i)
 		return item_height(l, b) + (is_item(l, i + 1) ? start_height(l, i + 1) : 0);
 	case BLOCK_ANSWER:
 		return answer_height(l, b);
-	default:
-		return 3 * body.leading;
+	case BLOCK_PARAGRAPH:
+	case BLOCK_LED:
+	case BLOCK_NOTE:
+	case BLOCK_CONTENTS:
+		break;
 	}
+	return 3 * body.leading;
 }
 
 /* What can be linked to begins here. */

@@ -40,6 +40,20 @@ static bool has_peer(struct checker *c, enum action_kind kind, struct action of)
 			     &chunk) >= 0;
 }
 
+/* Where the part next to that of an action is on the same stage, has one of these happened to
+   it? Nothing else orders the two. */
+static bool neighbour_did(struct checker *c, enum action_kind towards, struct action a,
+			  unsigned kinds)
+{
+	struct place at;
+
+	a.kind = towards;
+	if (!schedule_neighbour(c->schedule, c->stage, a, &at) || at.stage != c->stage)
+		return true;
+	a.chunk = at.chunk;
+	return *done_at(c, a) & kinds;
+}
+
 /* Has what this action needs happened, if not: what is missing. */
 static const char *missing(struct checker *c, struct action a, unsigned done)
 {
@@ -47,6 +61,8 @@ static const char *missing(struct checker *c, struct action a, unsigned done)
 	case ACTION_F:
 		if (has_peer(c, ACTION_RECV_F, a) && !(done & BIT(ACTION_RECV_F)))
 			return "comes before its input has been received";
+		if (!neighbour_did(c, ACTION_RECV_F, a, BIT(ACTION_F)))
+			return "comes before the forward of the part before it";
 		return NULL;
 	case ACTION_B:
 	case ACTION_I:
@@ -56,6 +72,8 @@ static const char *missing(struct checker *c, struct action a, unsigned done)
 			return "is a second backward";
 		if (has_peer(c, ACTION_RECV_B, a) && !(done & BIT(ACTION_RECV_B)))
 			return "comes before its gradient has been received";
+		if (!neighbour_did(c, ACTION_RECV_B, a, BIT(ACTION_B) | BIT(ACTION_I)))
+			return "comes before the backward of the part behind it";
 		return NULL;
 	case ACTION_W:
 		return done & BIT(ACTION_I) ? NULL : "comes before its I";
@@ -64,9 +82,14 @@ static const char *missing(struct checker *c, struct action a, unsigned done)
 	case ACTION_SEND_B:
 		return done & (BIT(ACTION_B) | BIT(ACTION_I)) ? NULL
 							      : "comes before its backward";
-	default:
-		return NULL;
+	case ACTION_RECV_F:
+	case ACTION_RECV_B:
+	case ACTION_REDUCE:
+	case ACTION_STEP:
+	case ACTION_PAUSE:
+		break;
 	}
+	return NULL;
 }
 
 static enum status check_reduce(struct checker *c, struct action a)

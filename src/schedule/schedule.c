@@ -7,11 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const schedule_names[] = {
-	[SCHEDULE_NAIVE] = "naive", [SCHEDULE_GPIPE] = "gpipe",
-	[SCHEDULE_1F1B] = "1f1b",   [SCHEDULE_INTERLEAVED] = "interleaved",
-	[SCHEDULE_ZB_H1] = "zb-h1", [SCHEDULE_KIND_COUNT] = NULL,
-};
+const char *const schedule_names[] = {NAMES_OF(SCHEDULES)};
 
 const char *schedule_name(enum schedule_kind kind)
 {
@@ -42,27 +38,12 @@ void order_add(struct order *o, enum action_kind kind, int chunk, int micro_batc
 
 static enum status check_sizes(const struct schedule *s, struct error *err)
 {
-	const char *name = schedule_name(s->kind);
-
 	/* A stage has at most 8 actions per chunk and micro-batch; they are counted in int. */
 	if (s->stages < 1 || s->micro_batches < 1 || s->chunks < 1 ||
 	    (int64_t)round_up(s->micro_batches, s->stages) * s->chunks > INT_MAX / 16)
 		return FAIL(err, ERR_USAGE,
 			    "no schedule for %d stages, %d micro-batches and %d chunks",
 			    s->stages, s->micro_batches, s->chunks);
-	if (s->kind != SCHEDULE_INTERLEAVED && s->chunks != 1) {
-		FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has one chunk per stage",
-		     s->chunks, name);
-		return HINT(err, "use --schedule interleaved, or leave --chunks out");
-	}
-	if (s->kind == SCHEDULE_INTERLEAVED && s->chunks < 2) {
-		FAIL(err, ERR_USAGE, "schedule %s needs at least 2 chunks per stage", name);
-		return HINT(err, "give --chunks 2 or more, or use --schedule 1f1b");
-	}
-	if (s->kind == SCHEDULE_INTERLEAVED && s->stages < 2) {
-		FAIL(err, ERR_USAGE, "schedule %s needs at least 2 stages", name);
-		return HINT(err, "give --pp 2 or more, or use --schedule 1f1b");
-	}
 	return OK;
 }
 
@@ -72,8 +53,14 @@ enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stage
 	struct order compute = {0};
 	enum status st;
 
-	*s = (struct schedule){kind, stages, micro_batches, chunks, NULL};
+	*s = (struct schedule){.kind = kind,
+			       .stages = stages,
+			       .micro_batches = micro_batches,
+			       .chunks = chunks};
 	TRY(check_sizes(s, err));
+	TRY(schedule_check_chunks(kind, chunks, err));
+	TRY(schedule_check_stages(kind, stages, err));
+	TRY(schedule_arrange(s, err));
 	TRY(order_init(&compute, 3 * micro_batches * chunks, err));
 	s->orders = calloc((size_t)stages, sizeof(*s->orders));
 	if (!s->orders) {
@@ -99,6 +86,7 @@ void schedule_release(struct schedule *s)
 		order_release(&s->orders[i]);
 	free(s->orders);
 	s->orders = NULL;
+	places_release(s);
 }
 
 int schedule_activations(const struct order *o)
@@ -121,17 +109,6 @@ int schedule_messages(const struct order *o)
 	for (int i = 0; i < o->count; i++)
 		n += o->actions[i].kind == ACTION_SEND_F || o->actions[i].kind == ACTION_SEND_B;
 	return n;
-}
-
-int schedule_peer(const struct schedule *s, int stage, struct action a, int *chunk)
-{
-	bool forward = a.kind == ACTION_SEND_F || a.kind == ACTION_RECV_B;
-	int at = a.chunk * s->stages + stage + (forward ? 1 : -1);
-
-	if (at < 0 || at >= s->stages * s->chunks)
-		return -1;
-	*chunk = at / s->stages;
-	return at % s->stages;
 }
 
 const char *action_format(struct action a, char buf[ACTION_TEXT_MAX])

@@ -41,9 +41,16 @@ static double cost_of(const struct simulation *sim, int stage, const struct acti
 		return part.b - part.w;
 	case ACTION_W:
 		return part.w;
-	default:
-		return 0;
+	case ACTION_SEND_F:
+	case ACTION_RECV_F:
+	case ACTION_SEND_B:
+	case ACTION_RECV_B:
+	case ACTION_REDUCE:
+	case ACTION_STEP:
+	case ACTION_PAUSE:
+		break;
 	}
+	return 0;
 }
 
 static double *began_at(const struct simulation *sim, int stage, int index)

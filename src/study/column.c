@@ -253,7 +253,9 @@ void column_text(const struct column *c, double value, char *buf, size_t size)
 	case KIND_INTEGER:
 		number_text(value, 0, buf, size);
 		break;
-	default:
+	case KIND_NUMBER:
+	case KIND_TEXT:
 		number_text(value, c->digits, buf, size);
+		break;
 	}
 }

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/util.h"
 #include "comm/comm.h"
+#include "config/config.h"
 #include "trace/trace.h"
 
 #include <jansson.h>
@@ -104,7 +105,6 @@ static void read_prediction(struct trace *t, const json_t *from)
 
 static enum status read_run(struct reader *r, const json_t *run)
 {
-	static const char *const engines[] = {"hybrid", "base", NULL};
 	struct trace *t = r->trace;
 	const char *schema = json_string_value(json_object_get(run, "schema"));
 	const char *device = json_string_value(json_object_get(run, "device"));
@@ -116,7 +116,7 @@ static enum status read_run(struct reader *r, const json_t *run)
 	if (!schema || strcmp(schema, "kolm.timeline/1"))
 		return wrong(r, "its otherData has no schema kolm.timeline/1");
 	TRY(read_grid(r, run));
-	if (!get_choice(run, "engine", engines, &engine))
+	if (!get_choice(run, "engine", engine_names, &engine))
 		return wrong(r, "no engine");
 	if (!get_int(run, "first_step", 0, STEPS_LIMIT, &first) ||
 	    !get_int(run, "last_step", first, STEPS_LIMIT, &last))

@@ -101,11 +101,6 @@ double run_gflops(const struct run_summary *s)
 	return run_samples_per_s(s) * shape_flops(&s->engine->options.shape) * 1e-9;
 }
 
-static const char *precision_name(enum dtype type)
-{
-	return type == DTYPE_F32 ? "fp32" : type == DTYPE_F16 ? "fp16" : "bf16";
-}
-
 /* What one forward pass of a micro-batch moves between stages, over the whole grid. */
 static void put_transfers(struct json *j, const struct run_summary *s)
 {
@@ -138,11 +133,12 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	json_put_int(j, "threads", threads);
 	json_put_bool(j, "oversubscribed", threads * s->rank->locals > s->rank->host_cores);
 	json_put_string(j, "device", device_description(s->dev));
-	json_put_string(j, "precision", precision_name(s->engine->options.type));
-	json_put_string(j, "grad_dtype", precision_name(s->engine->options.grad_type));
+	json_put_string(j, "precision", precision_names[s->engine->options.type]);
+	json_put_string(j, "grad_dtype", precision_names[s->engine->options.grad_type]);
 	json_put_string(j, "schedule", schedule_name(s->engine->options.schedule->kind));
 	json_put_int(j, "chunks", s->engine->options.schedule->chunks);
-	json_put_string(j, "engine", s->engine->options.base ? "base" : "hybrid");
+	json_put_string(j, "engine",
+			engine_names[s->engine->options.base ? ENGINE_BASE : ENGINE_HYBRID]);
 	json_put_string(j, "grad_sync", grad_sync_names[s->engine->options.grad_sync]);
 	json_put_int(j, "zero", s->engine->options.zero);
 	put_transfers(j, s);
@@ -248,7 +244,9 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "traffic_out_bytes", own->traffic.moved.out);
 	json_begin_array(j, "layers");
 	for (int i = 0; i < s->config->depth; i++)
-		if (partition_part_of(s->engine->options.partition, i) % s->grid->pp == c.pp)
+		if (schedule_place(s->engine->options.schedule,
+				   partition_part_of(s->engine->options.partition, i))
+			    .stage == c.pp)
 			json_put_int(j, NULL, i);
 	json_end_array(j);
 	json_end_object(j);

@@ -16,6 +16,11 @@ static inline void make(struct schedule *s, enum schedule_kind kind, int p, int 
 		fail_msg("%s, p %d, m %d, v %d: %s", schedule_name(kind), p, m, v, err.msg);
 }
 
+static inline bool is_possible(enum schedule_kind kind, int p, int v)
+{
+	return kind == SCHEDULE_INTERLEAVED ? v > 1 && p > 1 : v == 1;
+}
+
 /* Call fn for every kind, p, m and v there is, within the limits above. */
 static inline void for_all(void (*fn)(struct schedule *s, void *arg), void *arg)
 {
@@ -23,10 +28,9 @@ static inline void for_all(void (*fn)(struct schedule *s, void *arg), void *arg)
 		for (int p = 1; p <= P_MAX; p++)
 			for (int m = 1; m <= M_MAX; m++)
 				for (int v = 1; v <= V_MAX; v++) {
-					bool chunked = kind == SCHEDULE_INTERLEAVED;
 					struct schedule s;
 
-					if (chunked ? v < 2 || p < 2 : v > 1)
+					if (!is_possible((enum schedule_kind)kind, p, v))
 						continue;
 					make(&s, (enum schedule_kind)kind, p, m, v);
 					fn(&s, arg);

@@ -36,9 +36,10 @@ static float activate(float z, enum activation act)
 		return z <= 0 ? 0 : z; /* NaN stays NaN */
 	case ACT_GELU:
 		return (float)(z * normal_cdf(z));
-	default:
-		return z;
+	case ACT_NONE:
+		break;
 	}
+	return z;
 }
 
 /* saved is the output for relu, the value before the activation for gelu. */
@@ -51,9 +52,10 @@ static float derivative(float saved, enum activation act)
 		return saved > 0 ? 1 : 0;
 	case ACT_GELU:
 		return (float)(normal_cdf(z) + z * exp(-0.5 * z * z) * 0.39894228040143268);
-	default:
-		return 1;
+	case ACT_NONE:
+		break;
 	}
+	return 1;
 }
 
 static void forward(const struct linear *l, int p0, int p1, float *scratch)
@@ -197,7 +199,7 @@ static double update(const struct update *u, size_t begin, size_t end)
 			u->m[i] = u->momentum * u->m[i] + (g + u->weight_decay * p);
 			p -= u->lr * u->m[i];
 			break;
-		default:
+		case OPT_ADAMW:
 			p *= 1 - u->lr * u->weight_decay;
 			u->m[i] = u->beta1 * u->m[i] + (1 - u->beta1) * g;
 			u->v[i] = u->beta2 * u->v[i] + (1 - u->beta2) * g * g;

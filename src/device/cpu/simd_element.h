@@ -182,9 +182,10 @@ static double simd_update(const struct update *u, size_t begin, size_t end)
 		return update_kind(u, begin, end, OPT_SGD);
 	case OPT_MOMENTUM:
 		return update_kind(u, begin, end, OPT_MOMENTUM);
-	default:
+	case OPT_ADAMW:
 		return update_kind(u, begin, end, OPT_ADAMW);
 	}
+	return 0;
 }
 
 INLINE double squares_of(const void *x, size_t n, const enum dtype type)
