@@ -27,7 +27,7 @@ enum record_kind { RECORD_KINDS(X) RECORD_KIND_COUNT };
 #undef X
 const char *record_kind_name(enum record_kind kind);
 
-/* Whole numbers of floats: it travels so. Times in ns of the rank's own clock. */
+/* Times in ns of the rank's own clock. */
 struct record {
 	int64_t begin, end;
 	int64_t ready; /* of waits and transfers: when the last partner had come; 0: unknown */

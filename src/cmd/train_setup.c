@@ -227,8 +227,8 @@ enum status training_agree(struct training *t, struct error *err)
 
 	TRY(comm_alloc(r->world, (size_t)r->ranks * sizeof(*hashes), (void **)&hashes, err));
 	hashes[r->number] = hash_of(t);
-	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * 2, DTYPE_F32, 0,
-		     err));
+	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * sizeof(*hashes),
+		     DTYPE_BYTE, 0, err));
 	for (int i = 1; i < r->ranks; i++)
 		if (hashes[i] != hashes[0]) {
 			FAIL(err, ERR_USAGE,

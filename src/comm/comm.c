@@ -213,12 +213,26 @@ void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
 	start(r);
 }
 
+/* Bytes are of something whole: nobody adds them up or cuts them anywhere. */
+static bool is_for_bytes(const struct comm *c, enum comm_op op, size_t n)
+{
+	switch (op) {
+	case COMM_ALLGATHER:
+	case COMM_SCATTER:
+	case COMM_GATHER:
+		return n % (size_t)c->size == 0;
+	default:
+		return op == COMM_BROADCAST || op == COMM_BARRIER;
+	}
+}
+
 void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		int root, struct comm_request *r)
 {
 	bool rooted = comm_op_has_root(op);
 
 	assert(!rooted || (root >= 0 && root < c->size));
+	assert(dtype != DTYPE_BYTE || is_for_bytes(c, op, n));
 	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE,
 				   .comm = c,
 				   .op = op,

@@ -36,8 +36,12 @@ enum {
 	COMM_PLACE = 48,		 /* bytes of what is said of where a rank is */
 };
 
-/* What a collective does to buf, which every member gives with the same n. A rank's
-   slice of n elements is comm_slice(). All of them work in place. */
+/*
+ * What a collective does to buf, which every member gives with the same n. A rank's slice
+ * of n elements is comm_slice(). All of them work in place. Whatever is not to be added up
+ * may be DTYPE_BYTE: one struct per member is n = members * sizeof(struct), and where slices
+ * matter n must be a multiple of the members, so that none of them is cut.
+ */
 enum comm_op {
 	COMM_BARRIER,
 	COMM_ALLREDUCE,	     /* every element becomes the sum over the members */

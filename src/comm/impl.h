@@ -65,13 +65,20 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
 int64_t links_carry(struct comm_request *r);
 int64_t links_carry_round(struct comm_request *r);
 
-/* What a collective is, in one word: the same for all members, or they do not match. */
+/* What a collective is, in one word: the same for all members, or they do not match. From
+   the low end: root, type, operation, size. */
+enum { KIND_ROOT_BITS = 13, KIND_DTYPE_BITS = 3, KIND_OP_BITS = 4 };
+
 static inline uint64_t comm_kind(const struct comm_request *r)
 {
-	_Static_assert(COMM_OP_COUNT <= 16 && DTYPE_COUNT <= 4, "they have 4 and 2 bits");
-	_Static_assert(RANKS_MAX <= 1 << 14, "and a root the rest");
-	return (uint64_t)r->n << 20 | (uint64_t)r->op << 16 | (uint64_t)r->dtype << 14 |
-	       (uint64_t)r->root;
+	_Static_assert(COMM_OP_COUNT <= 1 << KIND_OP_BITS, "or an operation does not fit");
+	_Static_assert(DTYPE_COUNT <= 1 << KIND_DTYPE_BITS, "or a type does not");
+	_Static_assert(RANKS_MAX <= 1 << KIND_ROOT_BITS, "or a root does not");
+	uint64_t kind = r->n;
+
+	kind = kind << KIND_OP_BITS | (uint64_t)r->op;
+	kind = kind << KIND_DTYPE_BITS | (uint64_t)r->dtype;
+	return kind << KIND_ROOT_BITS | (uint64_t)r->root;
 }
 
 /* mismatch.c: what a member brings to a collective, and where it was when it did. */

@@ -234,7 +234,6 @@ void engine_reach(struct engine *e, enum inject_at at, int micro_batch)
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
 			    struct error *err)
 {
-	size_t floats = sizeof(struct report) / sizeof(float);
 	enum status st = OK;
 
 	*sum = own;
@@ -242,7 +241,7 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 		return OK;
 	e->reports[e->rank->number] = own;
 	TRY(comm_run(e->rank->world, COMM_ALLGATHER, e->reports,
-		     (size_t)e->rank->ranks * floats, DTYPE_F32, 0, err));
+		     (size_t)e->rank->ranks * sizeof(*e->reports), DTYPE_BYTE, 0, err));
 	*sum = (struct report){.keep = e->reports[0].keep};
 	for (int i = 0; i < e->rank->ranks; i++) {
 		sum->loss += e->reports[i].loss;

@@ -47,8 +47,8 @@ static enum status collect(struct engine *e, double *own, double **all, struct e
 
 		memcpy(rows + row * (size_t)e->rank->number, own + k * row,
 		       row * sizeof(double));
-		TRY(comm_run(e->rank->world, COMM_ALLGATHER, rows, ranks * row * 2, DTYPE_F32,
-			     0, err));
+		TRY(comm_run(e->rank->world, COMM_ALLGATHER, rows, ranks * row * sizeof(double),
+			     DTYPE_BYTE, 0, err));
 	}
 out:
 	return st;

@@ -95,6 +95,61 @@ static void check(const struct operation *o)
 	}
 }
 
+/* What a rank gives to others whole. */
+struct parcel {
+	int64_t rank;
+	double half;
+	char text[70001]; /* a size that no other type divides, in several pieces */
+} __attribute__((packed));
+
+static struct parcel parcel_of(int rank)
+{
+	struct parcel p = {.rank = rank, .half = rank * 0.5};
+
+	memset(p.text, 'a' + rank, sizeof(p.text));
+	return p;
+}
+
+/* Operations that add nothing up take anything: one struct per member, of any size. */
+static void any_struct(struct comm *world, void *arg)
+{
+	int n = comm_size(world), me = comm_rank(world);
+	struct parcel *all = rank_alloc(world, (size_t)n * sizeof(*all)), want;
+	struct error err = {0};
+
+	(void)arg;
+	for (int op = COMM_ALLGATHER; op < COMM_OP_COUNT; op++) {
+		int root = op % n;
+
+		for (int i = 0; i < n; i++) /* a root that scatters has all of them */
+			all[i] = parcel_of(i == me || (op == COMM_SCATTER && me == root) ? i
+											 : 25);
+		if (op == COMM_BROADCAST && me == root)
+			for (int i = 0; i < n; i++)
+				all[i] = parcel_of(root);
+		CHECK(comm_run(world, (enum comm_op)op, all, (size_t)n * sizeof(*all),
+			       DTYPE_BYTE, root, &err) == OK,
+		      "%s", err.msg);
+		for (int i = 0; i < n; i++) {
+			bool whole = op == COMM_ALLGATHER || (op == COMM_GATHER && me == root);
+
+			want = parcel_of(op == COMM_BROADCAST ? root : i);
+			if (whole || i == me || op == COMM_BROADCAST)
+				CHECK(!memcmp(&all[i], &want, sizeof(want)),
+				      "%s over %d: struct %d is not whole",
+				      comm_op_name((enum comm_op)op), n, i);
+		}
+	}
+}
+
+static void structs_travel_whole(void **state)
+{
+	(void)state;
+	run_self(any_struct, NULL);
+	for (int ranks = 1; ranks <= 16; ranks++)
+		run_ranks(ranks, any_struct, NULL);
+}
+
 /* Every operation, type, size and root, over the world. */
 static void every_operation(struct comm *world, void *arg)
 {
@@ -291,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(collectives_do_what_they_say),
+		cmocka_unit_test(structs_travel_whole),
 		cmocka_unit_test(sums_are_taken_in_rank_order),
 		cmocka_unit_test(everything_at_once),
 #ifdef KOLM_TEST_MPI
