@@ -41,7 +41,8 @@ struct record {
 	int16_t size; /* of a collective: its members */
 	int16_t chunk;
 	int32_t micro_batch; /* -1: of none */
-	int32_t unused;
+	int16_t purpose;     /* of a collective: its group's, enum comm_purpose */
+	int16_t unused;
 };
 
 /* Filled by the rank and by the thread of a transport that moves its requests on. */

@@ -25,6 +25,14 @@ const char *comm_op_name(enum comm_op op)
 	return names[op];
 }
 
+const char *comm_purpose_name(enum comm_purpose purpose)
+{
+#define X(id, name) name,
+	static const char *const names[COMM_PURPOSE_COUNT] = {COMM_PURPOSES(X)};
+#undef X
+	return names[purpose];
+}
+
 int comm_rank(const struct comm *c)
 {
 	return c->rank;
@@ -83,8 +91,8 @@ static void unlock(struct comm *world)
 		pthread_mutex_unlock(world->lock);
 }
 
-enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
-			struct error *err)
+enum status comm_create(struct comm **out, struct comm *world, enum comm_purpose purpose,
+			const int *ranks, int n, struct error *err)
 {
 	enum status st;
 	struct comm *c = NULL;
@@ -97,6 +105,7 @@ enum status comm_create(struct comm **out, struct comm *world, const int *ranks,
 		goto out;
 	}
 	TRY(comm_new(&c, world->ops, world, ranks, n, world->rank, err));
+	c->purpose = purpose;
 	TRY(world->ops->create(c, err));
 	*out = c;
 	c = NULL; /* the caller's now */

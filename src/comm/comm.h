@@ -30,6 +30,18 @@
 
 struct comm; /* opaque, see impl.h */
 
+/* What a group is there for, so that records of its collectives say what they belong to. The
+   world is for control. One list gives the enum and the names. */
+#define COMM_PURPOSES(X)        \
+	X(CONTROL, "control")   \
+	X(REPLICAS, "replicas") \
+	X(SLICES, "slices")     \
+	X(PIPELINE, "pipeline")
+#define X(id, name) COMM_FOR_##id,
+enum comm_purpose { COMM_PURPOSES(X) COMM_PURPOSE_COUNT };
+#undef X
+const char *comm_purpose_name(enum comm_purpose purpose);
+
 enum {
 	COMM_CHANNELS = 4,		 /* independent orders of messages between two ranks */
 	COMM_SET_WORDS = RANKS_MAX / 64, /* a set of ranks: bit i of word w is rank 64 w + i */
@@ -130,8 +142,8 @@ void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_
  * the same number of times, each with the group that it is in; a rank that is in none
  * gives n = 0 and gets NULL. Groups are freed before the world.
  */
-enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
-			struct error *err);
+enum status comm_create(struct comm **out, struct comm *world, enum comm_purpose purpose,
+			const int *ranks, int n, struct error *err);
 void comm_free(struct comm *c);
 
 /* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */

@@ -27,6 +27,7 @@ struct comm {
 	struct comm *world; /* itself for the world */
 	int rank, size;
 	int *members; /* numbers in the world */
+	enum comm_purpose purpose;
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
 	int remotes;		    /* of them, those with another machine */

@@ -67,7 +67,8 @@ static enum status open_links(struct engine *e, int *ranks, struct error *err)
 
 	for (int i = 0; i < e->rank->ranks; i++)
 		ranks[i] = i;
-	TRY(comm_create(&e->pipe, e->rank->world, ranks, e->rank->ranks, err));
+	TRY(comm_create(&e->pipe, e->rank->world, COMM_FOR_PIPELINE, ranks, e->rank->ranks,
+			err));
 	TRY(comm_use_links(e->pipe, links, err));
 	if (e->replicas)
 		TRY(comm_use_links(e->replicas, links, err));
@@ -90,10 +91,10 @@ static enum status open_groups(struct engine *e, struct error *err)
 		return FAIL(err, ERR_MEMORY, "no memory for the groups of %d ranks",
 			    grid_size(&e->grid));
 	if (e->grid.dp > 1)
-		TRY(comm_create(&e->replicas, e->rank->world, ranks,
+		TRY(comm_create(&e->replicas, e->rank->world, COMM_FOR_REPLICAS, ranks,
 				grid_group(&e->grid, e->rank->number, GRID_DP, ranks), err));
 	if (e->grid.mp > 1)
-		TRY(comm_create(&e->slices, e->rank->world, ranks,
+		TRY(comm_create(&e->slices, e->rank->world, COMM_FOR_SLICES, ranks,
 				grid_group(&e->grid, e->rank->number, GRID_MP, ranks), err));
 	e->pipe = e->rank->world;
 	if (device_is_virtual(e->dev))
