@@ -138,6 +138,12 @@ enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct erro
 	return world->ops->alloc(world, bytes, out, err);
 }
 
+void comm_give_back(struct comm *world, void *memory)
+{
+	if (memory && !world->failed)
+		world->ops->give_back(world, memory);
+}
+
 int comm_progress(struct comm *world)
 {
 	struct comm_request **p = &world->first, *r, *last = NULL;
@@ -379,8 +385,10 @@ static enum status wait_until_done(struct comm_request *r, struct error *err)
 	}
 out:
 	world->waiting = false;
-	if (st != OK)
+	if (st != OK) {
+		world->failed = true;
 		forget(world, r);
+	}
 	if (world->status)
 		world->status->kind = REQUEST_NONE;
 	return st;

@@ -12,6 +12,8 @@ struct comm_ops {
 	enum status (*create)(struct comm *c, struct error *err);
 	void (*free)(struct comm *c);
 	enum status (*alloc)(struct comm *world, size_t bytes, void **out, struct error *err);
+	/* Something of alloc that nobody uses any more. */
+	void (*give_back)(struct comm *world, void *memory);
 	/* Give a new request its place in the order of its channel or group; sets remote. */
 	void (*enter)(struct comm_request *r);
 	/* Move a request on if its turn has come; sets done. Never blocks. */
@@ -33,6 +35,7 @@ struct comm {
 	int remotes;		    /* of them, those with another machine */
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
 	bool spin;		    /* this rank has a core of its own */
+	bool failed;		    /* a wait has: its peers may still be at our memory */
 	int64_t sleep_until;	    /* ns: until then without lingering */
 	/* Where a thread of the transport's moves remote requests on too, both hold this. */
 	pthread_mutex_t *lock;	 /* or NULL */

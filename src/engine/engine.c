@@ -196,6 +196,10 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
+	if (e->rank) {
+		comm_give_back(e->rank->world, e->reports);
+		comm_give_back(e->rank->world, e->passage.masters);
+	}
 	device_free(e->dev, e->passage.rows);
 	device_free(e->dev, e->passage.piece);
 	device_free(e->dev, e->outputs.data);
