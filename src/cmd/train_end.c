@@ -13,8 +13,8 @@
 /* A row of each rank, to rank 0. */
 static enum status gather(struct training *t, void *rows, size_t size, struct error *err)
 {
-	return comm_run(t->rank->world, COMM_GATHER, rows,
-			size / sizeof(float) * (size_t)t->rank->ranks, DTYPE_F32, 0, err);
+	return comm_run(t->rank->world, COMM_GATHER, rows, size * (size_t)t->rank->ranks,
+			DTYPE_BYTE, 0, err);
 }
 
 enum status training_gather_times(struct training *t, const struct engine_times *own,

@@ -49,7 +49,7 @@ static enum status predict_rank(const struct training *t, struct device *dev,
 	enum status st;
 
 	if (ranks > 1)
-		device_share(dev, count_shared, &shared);
+		device_share(dev, count_shared, NULL, &shared);
 	TRY(engine_create(&e, dev, options, err));
 	account = *device_memory(dev);
 	engine_free(e);

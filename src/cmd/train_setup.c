@@ -72,6 +72,11 @@ static enum status source_of_world(void *arg, size_t bytes, void **out, struct e
 	return comm_alloc(arg, bytes, out, err);
 }
 
+static void back_to_world(void *arg, void *memory)
+{
+	comm_give_back(arg, memory);
+}
+
 /* PyTorch scales the loss for fp16 only: bf16 has the range of fp32. */
 static struct scaler scaler_of(const struct config *c)
 {
@@ -170,7 +175,7 @@ enum status training_open_engine(struct training *t, struct error *err)
 	c->threads = device_threads(t->dev);
 	comm_observe(t->rank->world, &t->rank->pace, &t->records);
 	if (t->rank->ranks > 1)
-		device_share(t->dev, source_of_world, t->rank->world);
+		device_share(t->dev, source_of_world, back_to_world, t->rank->world);
 	TRY(engine_create(&t->engine, t->dev, &engine, err));
 	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->summaries),
 		       (void **)&t->summaries, err));
@@ -221,21 +226,23 @@ static uint64_t hash_of(const struct training *t)
 enum status training_agree(struct training *t, struct error *err)
 {
 	struct rank *r = t->rank;
-	uint64_t *hashes;
+	uint64_t *hashes = NULL;
 	enum status st;
 
 	TRY(comm_alloc(r->world, (size_t)r->ranks * sizeof(*hashes), (void **)&hashes, err));
 	hashes[r->number] = hash_of(t);
-	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * 2, DTYPE_F32, 0,
-		     err));
+	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * sizeof(*hashes),
+		     DTYPE_BYTE, 0, err));
 	for (int i = 1; i < r->ranks; i++)
 		if (hashes[i] != hashes[0]) {
 			FAIL(err, ERR_USAGE,
 			     "rank %d has other options or other data than rank 0", i);
-			return HINT(err, "start all ranks with the same command, and the same "
-					 "files on all machines");
+			st = HINT(err, "start all ranks with the same command, and the same "
+				       "files on all machines");
+			break;
 		}
 out:
+	comm_give_back(r->world, hashes);
 	return st;
 }
 

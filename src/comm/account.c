@@ -73,6 +73,7 @@ static struct record record_of(const struct comm_request *r)
 		.op = (int16_t)(message ? r->channel : (int)r->op),
 		.peer = (int16_t)r->comm->members[message ? r->peer : 0],
 		.size = (int16_t)(message ? 2 : r->comm->size),
+		.purpose = (int16_t)r->comm->purpose,
 		.micro_batch = -1,
 	};
 }

@@ -61,7 +61,7 @@ struct allocation {
 	void *memory;
 	uint64_t bytes;
 	enum memory_kind kind;
-	bool shared; /* not ours to unmap */
+	bool shared; /* of the source */
 };
 
 struct device {
@@ -75,6 +75,7 @@ struct device {
 	struct memory_account account;
 	struct allocation *allocations;
 	device_source *source; /* of shared memory, or NULL */
+	device_sink *sink;     /* where it goes, or NULL */
 	void *source_arg;
 };
 

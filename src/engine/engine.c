@@ -67,7 +67,8 @@ static enum status open_links(struct engine *e, int *ranks, struct error *err)
 
 	for (int i = 0; i < e->rank->ranks; i++)
 		ranks[i] = i;
-	TRY(comm_create(&e->pipe, e->rank->world, ranks, e->rank->ranks, err));
+	TRY(comm_create(&e->pipe, e->rank->world, COMM_FOR_PIPELINE, ranks, e->rank->ranks,
+			err));
 	TRY(comm_use_links(e->pipe, links, err));
 	if (e->replicas)
 		TRY(comm_use_links(e->replicas, links, err));
@@ -90,10 +91,10 @@ static enum status open_groups(struct engine *e, struct error *err)
 		return FAIL(err, ERR_MEMORY, "no memory for the groups of %d ranks",
 			    grid_size(&e->grid));
 	if (e->grid.dp > 1)
-		TRY(comm_create(&e->replicas, e->rank->world, ranks,
+		TRY(comm_create(&e->replicas, e->rank->world, COMM_FOR_REPLICAS, ranks,
 				grid_group(&e->grid, e->rank->number, GRID_DP, ranks), err));
 	if (e->grid.mp > 1)
-		TRY(comm_create(&e->slices, e->rank->world, ranks,
+		TRY(comm_create(&e->slices, e->rank->world, COMM_FOR_SLICES, ranks,
 				grid_group(&e->grid, e->rank->number, GRID_MP, ranks), err));
 	e->pipe = e->rank->world;
 	if (device_is_virtual(e->dev))
@@ -195,6 +196,10 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
+	if (e->rank) {
+		comm_give_back(e->rank->world, e->reports);
+		comm_give_back(e->rank->world, e->passage.masters);
+	}
 	device_free(e->dev, e->passage.rows);
 	device_free(e->dev, e->passage.piece);
 	device_free(e->dev, e->outputs.data);
@@ -234,7 +239,6 @@ void engine_reach(struct engine *e, enum inject_at at, int micro_batch)
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
 			    struct error *err)
 {
-	size_t floats = sizeof(struct report) / sizeof(float);
 	enum status st = OK;
 
 	*sum = own;
@@ -242,7 +246,7 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 		return OK;
 	e->reports[e->rank->number] = own;
 	TRY(comm_run(e->rank->world, COMM_ALLGATHER, e->reports,
-		     (size_t)e->rank->ranks * floats, DTYPE_F32, 0, err));
+		     (size_t)e->rank->ranks * sizeof(*e->reports), DTYPE_BYTE, 0, err));
 	*sum = (struct report){.keep = e->reports[0].keep};
 	for (int i = 0; i < e->rank->ranks; i++) {
 		sum->loss += e->reports[i].loss;

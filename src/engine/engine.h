@@ -146,7 +146,7 @@ enum status engine_evaluate(struct engine *e, const struct data *d, struct evalu
 
 /* ---- within the engine ---- */
 
-/* What a rank adds to what all know of a step. Whole numbers of floats: it travels so. */
+/* What a rank adds to what all know of a step. */
 struct report {
 	double loss, squares, correct, stop;
 	double keep; /* of the sum: rank 0's */

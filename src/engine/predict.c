@@ -47,8 +47,8 @@ static enum status collect(struct engine *e, double *own, double **all, struct e
 
 		memcpy(rows + row * (size_t)e->rank->number, own + k * row,
 		       row * sizeof(double));
-		TRY(comm_run(e->rank->world, COMM_ALLGATHER, rows, ranks * row * 2, DTYPE_F32,
-			     0, err));
+		TRY(comm_run(e->rank->world, COMM_ALLGATHER, rows, ranks * row * sizeof(double),
+			     DTYPE_BYTE, 0, err));
 	}
 out:
 	return st;
@@ -60,7 +60,7 @@ static enum status predict(struct engine *e, int steps, bool meet, double *own,
 {
 	size_t rows = cost_row_size(e) * (size_t)e->rank->ranks;
 	double *ms[COSTS_COUNT] = {&p->low_ms, &p->step_ms, &p->high_ms};
-	double begin = clock_ms(), bubbles[COSTS_COUNT], *all;
+	double begin = clock_ms(), bubbles[COSTS_COUNT], *all = NULL;
 	enum status st;
 
 	TRY(engine_calibrate(e, steps, own, &p->trials, err));
@@ -74,6 +74,7 @@ static enum status predict(struct engine *e, int steps, bool meet, double *own,
 		p->high_ms *= 1 + MARGIN;
 	}
 out:
+	comm_give_back(e->rank->world, all);
 	return st;
 }
 

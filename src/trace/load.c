@@ -181,6 +181,20 @@ static bool find_op(const char *name, int16_t *out)
 	return false;
 }
 
+/* Files of earlier versions do not say it: what is known of them is for the replicas. */
+static bool find_purpose(const json_t *value, int16_t *out)
+{
+	const char *name = json_string_value(value);
+
+	*out = COMM_FOR_REPLICAS;
+	for (int k = 0; name && k < COMM_PURPOSE_COUNT; k++)
+		if (!strcmp(comm_purpose_name((enum comm_purpose)k), name)) {
+			*out = (int16_t)k;
+			return true;
+		}
+	return !value;
+}
+
 static bool read_transfer(const struct trace *t, const json_t *args, struct record *out)
 {
 	int ranks = grid_size(&t->grid);
@@ -195,6 +209,7 @@ static bool read_transfer(const struct trace *t, const json_t *args, struct reco
 	}
 	if (kind == RECORD_COLLECTIVE) {
 		if (!find_op(json_string_value(json_object_get(args, "op")), &out->op) ||
+		    !find_purpose(json_object_get(args, "for"), &out->purpose) ||
 		    !get_int(args, "ranks", 1, ranks, &size) ||
 		    !get_int(args, "first", 0, ranks - 1, &peer))
 			return false;

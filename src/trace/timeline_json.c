@@ -154,8 +154,10 @@ static void put_arguments(struct text *out, const struct record *r)
 	if (r->kind == RECORD_WAIT)
 		text_addf(out, ", \"of\": \"%s\"", record_kind_name((enum record_kind)r->of));
 	if (transfer && kind == RECORD_COLLECTIVE)
-		text_addf(out, ", \"op\": \"%s\", \"ranks\": %d, \"first\": %d",
-			  comm_op_name((enum comm_op)r->op), r->size, r->peer);
+		text_addf(out,
+			  ", \"op\": \"%s\", \"for\": \"%s\", \"ranks\": %d, \"first\": %d",
+			  comm_op_name((enum comm_op)r->op),
+			  comm_purpose_name((enum comm_purpose)r->purpose), r->size, r->peer);
 	else if (transfer)
 		text_addf(out, ", \"peer\": %d, \"message\": %" PRIu64, r->peer, r->sequence);
 	if (transfer)

@@ -53,6 +53,11 @@ static enum status source(void *arg, size_t bytes, void **out, struct error *err
 	return comm_alloc(arg, bytes, out, err);
 }
 
+static void sink(void *arg, void *memory)
+{
+	comm_give_back(arg, memory);
+}
+
 /* Classes from the synthetic inputs: cheap, and the same on every rank. */
 static void label(const struct engine *e)
 {
@@ -167,7 +172,7 @@ static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 	o.schedule = &schedule;
 	TRY(device_open(&dev, "cpu", &options, err));
 	if (rank->ranks > 1)
-		device_share(dev, source, rank->world);
+		device_share(dev, source, sink, rank->world);
 	TRY(engine_create(&e, dev, &o, err));
 	TRY(check_prediction(dev, o, err));
 	TRY(train(e, &d, job, err));

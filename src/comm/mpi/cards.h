@@ -14,7 +14,7 @@
 
 struct cards {
 	int world;			 /* the how manieth of this process */
-	struct comm *groups[GROUPS_MAX]; /* borrowed; NULL: this rank is not in it, or gone */
+	struct comm *groups[GROUPS_MAX]; /* by seat; borrowed; NULL: none there */
 	int64_t next;			 /* ns: when to send again */
 };
 
