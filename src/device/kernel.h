@@ -6,6 +6,7 @@
 #define KOLM_DEVICE_KERNEL_H
 
 #include "base/dtype.h"
+#include "base/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +44,20 @@ static inline size_t view_bytes(struct view v, int rows)
 	return (size_t)rows * v.stride * dtype_size(v.type);
 }
 
-enum activation { ACT_NONE, ACT_RELU, ACT_GELU, ACT_COUNT };
+/* And what their derivative is taken from: what went in, what came out, or nothing. */
+#define ACTIVATIONS(X)           \
+	X(NONE, "none", NOTHING) \
+	X(RELU, "relu", OUTPUT)  \
+	X(GELU, "gelu", INPUT)   \
+	X(TANH, "tanh", OUTPUT)  \
+	X(SILU, "silu", INPUT)
+#define ACTIVATION(name, ...) ACT_##name,
+enum activation { ACTIVATIONS(ACTIVATION) };
+enum { ACT_COUNT = NAMES_COUNT(ACTIVATIONS) };
+extern const char *const activation_names[]; /* NULL-terminated */
+
+enum activation_saves { ACT_SAVES_NOTHING, ACT_SAVES_OUTPUT, ACT_SAVES_INPUT };
+enum activation_saves activation_saves(enum activation act);
 
 /*
  * y = act(x * W' + b), and for its gradient, of what is behind the activation:
@@ -64,7 +78,14 @@ struct linear {
 	bool accumulate; /* weight gradient: add to what is there */
 };
 
-enum optimizer { OPT_SGD, OPT_MOMENTUM, OPT_ADAMW, OPT_COUNT };
+#define OPTIMIZERS(X)           \
+	X(SGD, "sgd")           \
+	X(MOMENTUM, "momentum") \
+	X(ADAMW, "adamw")
+#define OPTIMIZER(name, ...) OPT_##name,
+enum optimizer { OPTIMIZERS(OPTIMIZER) };
+enum { OPT_COUNT = NAMES_COUNT(OPTIMIZERS) };
+extern const char *const optimizer_names[]; /* NULL-terminated */
 
 /* One optimizer step as PyTorch defines it; grad is multiplied by grad_scale first. */
 struct update {

@@ -1,0 +1,13 @@
+/* names.c - what the lists of kernel.h say about their members. */
+#include "device/kernel.h"
+
+const char *const activation_names[] = {NAMES_OF(ACTIVATIONS)};
+const char *const optimizer_names[] = {NAMES_OF(OPTIMIZERS)};
+
+enum activation_saves activation_saves(enum activation act)
+{
+#define SAVES(name, text, what) [ACT_##name] = ACT_SAVES_##what,
+	static const enum activation_saves saves[] = {ACTIVATIONS(SAVES)};
+
+	return saves[act];
+}
