@@ -48,7 +48,9 @@ static inline size_t view_bytes(struct view v, int rows)
 #define ACTIVATIONS(X)           \
 	X(NONE, "none", NOTHING) \
 	X(RELU, "relu", OUTPUT)  \
-	X(GELU, "gelu", INPUT)
+	X(GELU, "gelu", INPUT)   \
+	X(TANH, "tanh", OUTPUT)  \
+	X(SILU, "silu", INPUT)
 #define ACTIVATION(name, ...) ACT_##name,
 enum activation { ACTIVATIONS(ACTIVATION) };
 enum { ACT_COUNT = NAMES_COUNT(ACTIVATIONS) };

@@ -28,7 +28,7 @@ static struct matrix matrix_new(struct random *r, int rows, int columns)
 	/* Any alignment: a view may begin anywhere. */
 	m.v.data = m.memory + random_int(r, 1, GUARD);
 	for (int i = 0; i < rows; i++)
-		random_fill(r, m.v.data + (size_t)i * m.v.stride, (size_t)columns);
+		random_fill(r, view_from(m.v, (size_t)i).data, (size_t)columns);
 	return m;
 }
 
@@ -38,7 +38,7 @@ static struct matrix matrix_copy(const struct matrix *from)
 
 	m.memory = malloc(m.total * sizeof(float));
 	memcpy(m.memory, from->memory, m.total * sizeof(float));
-	m.v.data = m.memory + (from->v.data - from->memory);
+	m.v.data = m.memory + ((float *)from->v.data - from->memory);
 	return m;
 }
 
@@ -46,7 +46,7 @@ static struct matrix matrix_copy(const struct matrix *from)
 static void matrix_check(const struct matrix *got, const struct matrix *want, double tolerance,
 			 const char *what)
 {
-	size_t first = (size_t)(got->v.data - got->memory);
+	size_t first = (size_t)((float *)got->v.data - got->memory);
 
 	for (size_t i = 0; i < got->total; i++) {
 		bool inside = i >= first && i < first + (size_t)got->rows * got->v.stride &&
@@ -90,7 +90,7 @@ static void check_forward(const struct kernels *k, struct random *r, int rows, i
 			   .weight = w,
 			   .x = x.v,
 			   .act = (enum activation)random_int(r, 0, ACT_COUNT - 1)};
-	bool keep = l.act == ACT_GELU;
+	bool keep = activation_saves(l.act) == ACT_SAVES_INPUT;
 
 	y2 = matrix_copy(&y);
 	random_fill(r, bias, (size_t)out);
@@ -102,7 +102,7 @@ static void check_forward(const struct kernels *k, struct random *r, int rows, i
 	l.saved = keep ? z2.v : (struct view){0};
 	run_panels(kernels_reference.forward, &l, r);
 	matrix_check(&y, &y2, sum_tolerance(in), "forward");
-	matrix_check(&z, &z2, sum_tolerance(in), "forward's value before gelu");
+	matrix_check(&z, &z2, sum_tolerance(in), "forward's value before the activation");
 	free(x.memory);
 	free(y.memory);
 	free(y2.memory);
@@ -116,7 +116,8 @@ static void check_backward_input(const struct kernels *k, struct random *r, int 
 				 int in)
 {
 	struct matrix dx = matrix_new(r, rows, in), dx2 = matrix_copy(&dx);
-	struct matrix dy = matrix_new(r, rows, out), saved = matrix_new(r, rows, in);
+	struct matrix dy = matrix_new(r, rows, out), dy2 = matrix_copy(&dy);
+	struct matrix saved = matrix_new(r, rows, out);
 	float *w = packed_weights(r, out, in);
 	struct linear l = {.rows = rows,
 			   .out = out,
@@ -129,11 +130,14 @@ static void check_backward_input(const struct kernels *k, struct random *r, int 
 	l.x = dx.v;
 	run_backward_input(k, &l, r);
 	l.x = dx2.v;
+	l.y = dy2.v;
 	run_backward_input(&kernels_reference, &l, r);
 	matrix_check(&dx, &dx2, sum_tolerance(out), "input gradient");
+	matrix_check(&dy, &dy2, 2e-6, "gradient before the activation");
 	free(dx.memory);
 	free(dx2.memory);
 	free(dy.memory);
+	free(dy2.memory);
 	free(saved.memory);
 	free(w);
 }

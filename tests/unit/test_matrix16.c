@@ -95,7 +95,7 @@ static void check_forward(const struct kernels *k, struct random *r, struct type
 			   .bias = random_int(r, 0, 3) ? bias.v.data : NULL,
 			   .x = x.v,
 			   .act = (enum activation)random_int(r, 0, ACT_COUNT - 1)};
-	bool keep = l.act == ACT_GELU;
+	bool keep = activation_saves(l.act) == ACT_SAVES_INPUT;
 
 	l.y = y.v;
 	l.saved = keep ? before.v : (struct view){0};
@@ -104,7 +104,7 @@ static void check_forward(const struct kernels *k, struct random *r, struct type
 	l.saved = keep ? before2.v : (struct view){0};
 	run_panels(kernels_reference.forward, &l, r);
 	operand_check(y, y2, in, "forward");
-	operand_check(before, before2, in, "forward's value before gelu");
+	operand_check(before, before2, in, "forward's value before the activation");
 	free(x.v.data);
 	free(w.v.data);
 	free(bias.v.data);
@@ -117,9 +117,9 @@ static void check_forward(const struct kernels *k, struct random *r, struct type
 static void check_backward_input(const struct kernels *k, struct random *r, struct types t,
 				 int rows, int out, int in)
 {
-	struct operand dy = operand_new(r, rows, out, t.weight);
+	struct operand dy = operand_new(r, rows, out, t.weight), dy2 = operand_copy(dy);
 	struct operand w = weights_new(r, out, in, t.weight);
-	struct operand saved = operand_new(r, rows, in, t.weight);
+	struct operand saved = operand_new(r, rows, out, t.weight);
 	struct operand dx = operand_new(r, rows, in, t.weight), dx2 = operand_copy(dx);
 	struct linear l = {.rows = rows,
 			   .out = out,
@@ -133,9 +133,12 @@ static void check_backward_input(const struct kernels *k, struct random *r, stru
 	l.x = dx.v;
 	run_backward_input(k, &l, r);
 	l.x = dx2.v;
+	l.y = dy2.v;
 	run_backward_input(&kernels_reference, &l, r);
 	operand_check(dx, dx2, out, "input gradient");
+	operand_check(dy, dy2, 1, "gradient before the activation");
 	free(dy.v.data);
+	free(dy2.v.data);
 	free(w.v.data);
 	free(saved.v.data);
 	free(dx.v.data);

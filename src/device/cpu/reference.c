@@ -3,6 +3,7 @@
  * what the fast kernels are tested against. Sums are taken in double.
  */
 #include "base/half.h"
+#include "device/cpu/activation.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/layout.h"
 
@@ -24,40 +25,6 @@ static void set_element(struct view v, int row, int column, float value)
 	float_to(v.data, (size_t)row * v.stride + (size_t)column, v.type, value);
 }
 
-static double normal_cdf(double z)
-{
-	return 0.5 * erfc(-z * M_SQRT1_2);
-}
-
-static float activate(float z, enum activation act)
-{
-	switch (act) {
-	case ACT_RELU:
-		return z <= 0 ? 0 : z; /* NaN stays NaN */
-	case ACT_GELU:
-		return (float)(z * normal_cdf(z));
-	case ACT_NONE:
-		break;
-	}
-	return z;
-}
-
-/* saved is the output for relu, the value before the activation for gelu. */
-static float derivative(float saved, enum activation act)
-{
-	double z = saved;
-
-	switch (act) {
-	case ACT_RELU:
-		return saved > 0 ? 1 : 0;
-	case ACT_GELU:
-		return (float)(normal_cdf(z) + z * exp(-0.5 * z * z) * 0.39894228040143268);
-	case ACT_NONE:
-		break;
-	}
-	return 1;
-}
-
 static void forward(const struct linear *l, int p0, int p1, float *scratch)
 {
 	(void)scratch;
@@ -72,7 +39,7 @@ static void forward(const struct linear *l, int p0, int p1, float *scratch)
 			    (l->bias ? float_from(l->bias, (size_t)o, l->type) : 0);
 			if (l->saved.data)
 				set_element(l->saved, r, o, z);
-			set_element(l->y, r, o, activate(z, l->act));
+			set_element(l->y, r, o, (float)act_value(z, l->act));
 		}
 }
 
@@ -90,7 +57,7 @@ static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
 				to[i] = element(l->y, r, o0 + i);
 				if (l->act == ACT_NONE)
 					continue;
-				to[i] *= derivative(element(l->saved, r, o0 + i), l->act);
+				to[i] *= (float)act_slope(element(l->saved, r, o0 + i), l->act);
 				set_element(l->y, r, o0 + i, to[i]);
 			}
 			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
@@ -172,14 +139,14 @@ static void activate_row(float *y, const float *bias, float *before, int n, enum
 
 		if (before)
 			before[i] = z;
-		y[i] = activate(z, act);
+		y[i] = (float)act_value(z, act);
 	}
 }
 
 static void derive_row(float *dy, const float *saved, int n, enum activation act)
 {
 	for (int i = 0; i < n; i++)
-		dy[i] *= derivative(saved[i], act);
+		dy[i] *= (float)act_slope(saved[i], act);
 }
 
 static double update(const struct update *u, size_t begin, size_t end)

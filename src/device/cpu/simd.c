@@ -2,6 +2,7 @@
  * simd.c - the fast kernels, compiled once per instruction set (see simd.h and
  * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
  */
+#include "device/cpu/activation.h"
 #include "device/cpu/simd_element.h"
 #include "device/cpu/simd_forward.h"
 #include "device/cpu/simd_input.h"
@@ -14,7 +15,7 @@ static void derive_outputs(const struct linear *l, int r, int o0, int n, float *
 
 	get_as(l->saved, r, o0, saved, n);
 	for (int i = 0; i < n; i += VL)
-		store(values + i, load(values + i) * derivative(load(saved + i), l->act));
+		store(values + i, load(values + i) * act_slopes(load(saved + i), l->act));
 	put_as(l->y, r, o0, values, n);
 }
 
@@ -46,7 +47,7 @@ static void simd_activate_row(float *y, const float *bias, float *before, int n,
 
 		if (before)
 			store(before + i, z);
-		store(y + i, activate(z, act));
+		store(y + i, act_values(z, act));
 	}
 	if (i < n)
 		kernels_reference.activate_row(y + i, bias + i, before ? before + i : NULL,
@@ -60,7 +61,7 @@ static void simd_derive_row(float *dy, const float *saved, int n, enum activatio
 	if (act == ACT_NONE)
 		return;
 	for (; i + VL <= n; i += VL)
-		store(dy + i, load(dy + i) * derivative(load(saved + i), act));
+		store(dy + i, load(dy + i) * act_slopes(load(saved + i), act));
 	if (i < n)
 		kernels_reference.derive_row(dy + i, saved + i, n - i, act);
 }

@@ -155,6 +155,11 @@ INLINE vec vec_select(ivec mask, vec yes, vec no)
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
+INLINE vec vec_abs(vec a)
+{
+	return (vec)((ivec)a & 0x7fffffff);
+}
+
 INLINE vec vec_sqrt(vec a)
 {
 #if defined(KOLM_AVX512)
@@ -248,29 +253,6 @@ INLINE vec vec_exp(vec x)
 	p = p * r + 1.0f;
 	p = p * r + 1.0f;
 	return (vec)((ivec)p + ((ivec)shifted << 23)); /* times 2^n */
-}
-
-/*
- * Phi(z), the normal distribution function, and *density = phi(z). The tail is
- * erfc(a) / 2 = t P(t) exp(-a^2) / 2 with a = |z| / sqrt 2, t = 1 / (1 + 0.42 a); P was
- * fitted here by least squares, reweighted towards equal error, to 4e-8 relative.
- */
-INLINE vec vec_normal_cdf(vec z, vec *density)
-{
-	vec a = vec_select(z < 0, -z, z) * 0.70710678f;
-	vec e = vec_exp(-a * a);
-	vec t = 1.0f / (a * 0.42f + 1.0f);
-	vec tail = t * 0.0760054961f - 0.345057070f;
-
-	tail = tail * t + 0.484970152f;
-	tail = tail * t - 0.173077077f;
-	tail = tail * t + 0.292426825f;
-	tail = tail * t + 0.187102973f;
-	tail = tail * t + 0.240897492f;
-	tail = tail * t + 0.236731246f;
-	tail = tail * t * e * 0.5f;
-	*density = e * 0.39894228f;
-	return vec_select(z < 0, tail, 1.0f - tail);
 }
 
 #endif

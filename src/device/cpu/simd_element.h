@@ -86,19 +86,20 @@ INLINE vec update_vector(const struct update *u, size_t i, const enum optimizer 
 			 const enum dtype grad_type, const enum dtype working)
 {
 	vec raw = load_as(u->grad, i, grad_type), g = raw * u->grad_scale;
-	vec p = load(u->param + i);
+	vec p = load(u->param + i), first, second;
 
-	if (kind == OPT_SGD) {
+	switch (kind) {
+	case OPT_SGD:
 		p -= (g + p * u->weight_decay) * u->lr;
-	} else if (kind == OPT_MOMENTUM) {
-		vec buf = load(u->m + i) * u->momentum + (g + p * u->weight_decay);
-
-		store(u->m + i, buf);
-		p -= buf * u->lr;
-	} else {
-		vec first = load(u->m + i) * u->beta1 + g * (1 - u->beta1);
-		vec second = load(u->v + i) * u->beta2 + g * g * (1 - u->beta2);
-
+		break;
+	case OPT_MOMENTUM:
+		first = load(u->m + i) * u->momentum + (g + p * u->weight_decay);
+		store(u->m + i, first);
+		p -= first * u->lr;
+		break;
+	case OPT_ADAMW:
+		first = load(u->m + i) * u->beta1 + g * (1 - u->beta1);
+		second = load(u->v + i) * u->beta2 + g * g * (1 - u->beta2);
 		store(u->m + i, first);
 		store(u->v + i, second);
 		p *= 1 - u->lr * u->weight_decay;
@@ -126,17 +127,17 @@ INLINE double update_tail(const struct update *u, size_t i, size_t n, const enum
 	memcpy(p, u->param + i, bytes);
 	for (size_t j = 0; j < n; j++)
 		g[j] = float_from(u->grad, i + j, u->grad_type);
-	if (kind != OPT_SGD)
+	if (u->m)
 		memcpy(m, u->m + i, bytes);
-	if (kind == OPT_ADAMW)
+	if (u->v)
 		memcpy(v, u->v + i, bytes);
 	squares = vec_sum(update_vector(&padded, 0, kind, DTYPE_F32, DTYPE_F32));
 	memcpy(u->param + i, p, bytes);
 	for (size_t j = 0; j < n && u->working; j++)
 		float_to(u->working, i + j, u->working_type, p[j]);
-	if (kind != OPT_SGD)
+	if (u->m)
 		memcpy(u->m + i, m, bytes);
-	if (kind == OPT_ADAMW)
+	if (u->v)
 		memcpy(u->v + i, v, bytes);
 	return (double)squares;
 }

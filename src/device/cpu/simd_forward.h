@@ -2,6 +2,7 @@
 #ifndef KOLM_DEVICE_CPU_SIMD_FORWARD_H
 #define KOLM_DEVICE_CPU_SIMD_FORWARD_H
 
+#include "device/cpu/activation.h"
 #include "device/cpu/simd_tile.h"
 
 struct forward_tile {
@@ -87,17 +88,6 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 	TALL_SHAPES(F, kernel, BF16)
 TILE_TABLE(forward_tile, FORWARD_SHAPES);
 
-INLINE vec activate(vec z, enum activation act)
-{
-	vec density;
-
-	if (act == ACT_RELU)
-		return vec_select(z <= 0, (vec){0}, z); /* NaN stays NaN */
-	if (act == ACT_GELU)
-		return z * vec_normal_cdf(z, &density);
-	return z;
-}
-
 /* y = act(sum + bias) for n <= TILE_WIDTH outputs of every row. */
 static void forward_finish(const struct linear *l, const float *sums, int o0, int n)
 {
@@ -110,7 +100,7 @@ static void forward_finish(const struct linear *l, const float *sums, int o0, in
 			vec value = load(sums + (size_t)r * TILE_WIDTH + j) + load(bias + j);
 
 			store(z + j, value);
-			store(y + j, activate(value, l->act));
+			store(y + j, act_values(value, l->act));
 		}
 		if (l->saved.data)
 			put_as(l->saved, r, o0, z, n);

@@ -78,16 +78,6 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 	INPUT_SHAPES(F, kernel, BF16)
 TILE_TABLE(input_tile, ALL_INPUT_SHAPES);
 
-INLINE vec derivative(vec saved, enum activation act)
-{
-	vec density, cdf;
-
-	if (act == ACT_RELU)
-		return vec_select(saved > 0, splat(1), (vec){0});
-	cdf = vec_normal_cdf(saved, &density);
-	return cdf + saved * density;
-}
-
 /* n inputs from i0 of every row. */
 static void input_finish(const struct linear *l, const float *sums, int i0, int n)
 {
