@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/data.h"
 #include "engine/engine.h"
 
 enum { CHECK_STEPS_MAX = 20 }; /* every batch is written to disk */
