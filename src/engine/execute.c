@@ -310,6 +310,7 @@ static enum status execute(struct engine *e, const struct action *a, double *los
 	case ACTION_I:
 	case ACTION_W:
 		return compute(e, a, loss, err);
+	case ACTION_E:
 	case ACTION_REDUCE: /* sums start by themselves, the step is the caller's */
 	case ACTION_STEP:
 	case ACTION_PAUSE:

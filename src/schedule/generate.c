@@ -219,9 +219,25 @@ enum status schedule_arrange(struct schedule *s, struct error *err)
 	return places_init(s, descriptions[s->kind]->place, err);
 }
 
+/* An evaluation, of any kind: what a micro-batch needs of a stage, in the order of the layers.
+ */
+static void order_forward(struct order *o, const struct schedule *sched, int s)
+{
+	for (int mb = 0; mb < sched->micro_batches; mb++)
+		for (int part = 0; part < schedule_parts(sched); part++) {
+			struct place at = schedule_place(sched, part);
+
+			if (at.stage == s)
+				order_add(o, ACTION_E, at.chunk, mb);
+		}
+}
+
 void schedule_generate(const struct schedule *s, int stage, struct order *out)
 {
-	descriptions[s->kind]->order(out, s, stage);
+	if (s->forward_only)
+		order_forward(out, s, stage);
+	else
+		descriptions[s->kind]->order(out, s, stage);
 }
 
 int schedule_activation_bound(const struct schedule *s, int stage)

@@ -34,6 +34,7 @@ static double cost_of(const struct simulation *sim, int stage, const struct acti
 
 	switch (a->kind) {
 	case ACTION_F:
+	case ACTION_E:
 		return part.f;
 	case ACTION_B:
 		return part.b;
@@ -177,7 +178,7 @@ static void add_stage(const struct simulation *sim, int stage, struct timeline *
 		if (is_sent(span.action.kind))
 			total->sent_ms = fmax(total->sent_ms, span.end_ms);
 		total->end_ms = free_after(sim, stage, i);
-		if (span.action.kind > ACTION_W)
+		if (!action_is_computed(span.action.kind))
 			continue;
 		if (t->count == before)
 			total->begin_ms = span.begin_ms;
