@@ -28,6 +28,9 @@ struct costs {
 	double f, b, w, latency;
 	double transfer;
 	bool stop_and_wait;
+	/* The gradient of a B's input is sent before that of its weights is computed, that is
+	   w before the B ends. */
+	bool send_early;
 	/* A chunk waits in B or I until no more than so many of its gradients are on their
 	   way: it has no place for another. 0: it never does. */
 	int gradients_sent;
