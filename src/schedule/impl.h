@@ -1,4 +1,4 @@
-/* impl.h - between the files of schedule/. */
+/* impl.h - between the files of schedule. Only for schedule/. */
 #ifndef KOLM_SCHEDULE_IMPL_H
 #define KOLM_SCHEDULE_IMPL_H
 
