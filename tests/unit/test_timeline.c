@@ -76,12 +76,12 @@ static void parts_of_equal_cost_change_nothing(void **state)
 
 	for (int p = 1; p <= P_MAX; p++)
 		for (int kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
-			int v = kind == SCHEDULE_INTERLEAVED && p > 1 ? 2 : 1;
+			int v = schedule_chunks((enum schedule_kind)kind, 0);
 			struct costs c = uniform;
 			struct timeline a, b;
 			struct schedule s;
 
-			if (kind == SCHEDULE_INTERLEAVED && p == 1)
+			if (v > 1 && p == 1)
 				continue;
 			for (int i = 0; i < p * v; i++)
 				parts[i] = (struct part_cost){.f = c.f / v,
@@ -167,7 +167,7 @@ static void gradients_wait_for_a_place(void **state)
 		struct schedule s;
 
 		kind = random_int(&r, 0, SCHEDULE_KIND_COUNT - 1);
-		v = kind == SCHEDULE_INTERLEAVED ? 2 : 1;
+		v = schedule_chunks((enum schedule_kind)kind, 0);
 		make(&s, (enum schedule_kind)kind, p, m, v);
 		for (c.gradients_sent = 1; c.gradients_sent <= m; c.gradients_sent++) {
 			assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
