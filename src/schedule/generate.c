@@ -193,6 +193,11 @@ enum status schedule_check_chunks(enum schedule_kind kind, int chunks, struct er
 	}
 	if (chunks <= d->chunks_max)
 		return OK;
+	if (d->chunks_max > 1) {
+		FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has at most %d per stage",
+		     chunks, schedule_name(kind), d->chunks_max);
+		return HINT(err, "give --chunks %d or less", d->chunks_max);
+	}
 	FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has one chunk per stage", chunks,
 	     schedule_name(kind));
 	text_init(&others);

@@ -16,6 +16,16 @@ static inline void make(struct schedule *s, enum schedule_kind kind, int p, int 
 		fail_msg("%s, p %d, m %d, v %d: %s", schedule_name(kind), p, m, v, err.msg);
 }
 
+/* How often a micro-batch goes from one stage to another on its way forward. */
+static inline int crossings(const struct schedule *s)
+{
+	int n = 0;
+
+	for (int part = 1; part < schedule_parts(s); part++)
+		n += schedule_place(s, part).stage != schedule_place(s, part - 1).stage;
+	return n;
+}
+
 /* Call fn for every kind, p, m and v there is, within the limits above. */
 static inline void for_all(void (*fn)(struct schedule *s, void *arg), void *arg)
 {

@@ -104,9 +104,9 @@ static void chunks_are_for_schedules_that_have_them(void **state)
 	(void)state;
 
 	for (int kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
-		bool takes = schedule_chunks((enum schedule_kind)kind, 3) == 3;
+		bool takes = schedule_chunks((enum schedule_kind)kind, 2) == 2;
 
-		snprintf(line, sizeof(line), "--pp 2 --chunks 3 --schedule %s",
+		snprintf(line, sizeof(line), "--pp 2 --chunks 2 --schedule %s",
 			 schedule_names[kind]);
 		assert_int_equal(read_line(line), takes ? OK : ERR_USAGE);
 		if (!takes)

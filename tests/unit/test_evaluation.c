@@ -3,6 +3,12 @@
 
 #include "schedule/timeline.h"
 
+/* Is there such a part, and on another stage? */
+static bool is_elsewhere(const struct schedule *s, int part, int stage)
+{
+	return part >= 0 && part < schedule_parts(s) && schedule_place(s, part).stage != stage;
+}
+
 static void check_stage(const struct schedule *s, int stage)
 {
 	const struct order *o = &s->orders[stage];
@@ -11,16 +17,15 @@ static void check_stage(const struct schedule *s, int stage)
 	for (int mb = 0; mb < s->micro_batches; mb++)
 		for (int part = 0; part < schedule_parts(s); part++) {
 			struct place place = schedule_place(s, part);
-			bool first = part == 0, last = part == schedule_parts(s) - 1;
 
 			if (place.stage != stage)
 				continue;
-			if (!first)
+			if (is_elsewhere(s, part - 1, stage))
 				assert_int_equal(o->actions[at++].kind, ACTION_RECV_F);
 			assert_int_equal(o->actions[at].kind, ACTION_E);
 			assert_int_equal(o->actions[at].chunk, place.chunk);
 			assert_int_equal(o->actions[at++].micro_batch, mb);
-			if (!last)
+			if (is_elsewhere(s, part + 1, stage))
 				assert_int_equal(o->actions[at++].kind, ACTION_SEND_F);
 			computed++;
 		}

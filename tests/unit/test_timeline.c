@@ -231,7 +231,7 @@ static void links_carry_one_message_at_a_time(void **state)
 static void check_causes(struct schedule *s, void *arg)
 {
 	struct costs c = COSTS(1, 2, 0.75, 0.125);
-	double arrived[P_MAX * V_MAX][M_MAX];
+	double ended[P_MAX * V_MAX][M_MAX];
 	struct timeline t;
 
 	(void)arg;
@@ -242,15 +242,19 @@ static void check_causes(struct schedule *s, void *arg)
 		if (i && x[-1].stage == x->stage)
 			assert_true(x->begin_ms >= x[-1].end_ms);
 		if (x->action.kind == ACTION_F)
-			arrived[x->action.chunk * s->stages + x->stage][x->action.micro_batch] =
-				x->end_ms + c.latency;
+			ended[schedule_part(s, x->stage, x->action.chunk)]
+			     [x->action.micro_batch] = x->end_ms;
 	}
 	for (int i = 0; i < t.count; i++) {
 		struct span *x = &t.spans[i];
-		int at = x->action.chunk * s->stages + x->stage;
+		int part = schedule_part(s, x->stage, x->action.chunk);
+		double message = 0;
 
-		if (x->action.kind == ACTION_F && at > 0)
-			assert_true(x->begin_ms >= arrived[at - 1][x->action.micro_batch]);
+		if (x->action.kind != ACTION_F || part == 0)
+			continue;
+		if (schedule_place(s, part - 1).stage != x->stage)
+			message = c.latency;
+		assert_true(x->begin_ms >= ended[part - 1][x->action.micro_batch] + message);
 	}
 	timeline_release(&t);
 }
