@@ -105,6 +105,7 @@ static void it_takes_forwards_only(void **state)
 
 static void refused(const struct schedule *s, const char *why)
 {
+	err = (struct error){0};
 	assert_int_equal(schedule_check(s, &err), ERR_FAILED);
 	assert_string_equal(err.msg, why);
 }
@@ -136,6 +137,7 @@ static void sizes_are_checked(void **state)
 	(void)state;
 
 	make(&like, SCHEDULE_1F1B, 2, 1, 1);
+	err = (struct error){0};
 	assert_int_equal(schedule_init_forward(&s, &like, 0, &err), ERR_USAGE);
 	assert_null(s.orders);
 	schedule_release(&like);

@@ -9,7 +9,7 @@ static void a_claimed_folder_is_refused_with_its_owner(void **state)
 {
 	pid_t owner = start_owner(in_base("run"), NULL);
 	char wanted[64];
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -29,7 +29,7 @@ static void forks_hold_it_until_they_end(void **state)
 {
 	struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
 	pid_t child, owner = start_owner(in_base("run"), &child), killer;
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -58,7 +58,7 @@ static void what_a_killed_owner_left_goes(void **state)
 					   "b.tmp.0123456789abcdeg", ".tmp.0123456789abcdef",
 					   "c.tmp.0123456789abcdef0"};
 	struct folder f;
-	struct error err;
+	struct error err = {0};
 	char path[128];
 	(void)state;
 
@@ -86,7 +86,7 @@ static void what_a_killed_owner_left_goes(void **state)
 
 static void folders_made_in_vain_go(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -115,7 +115,7 @@ static void folders_made_in_vain_go(void **state)
 /* Links in a folder that others may write to lead nowhere. */
 static void a_lock_is_never_another_file(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -156,7 +156,7 @@ static void claims_exclude_each_other(void **state)
 		for (int k = 0; k < ROUNDS; k++) {
 			struct timespec work = {.tv_nsec = 200 * 1000};
 			struct folder f;
-			struct error err;
+			struct error err = {0};
 
 			if (folder_claim(&f, path, &err) != OK) {
 				if (!strstr(err.msg, "is in use by"))

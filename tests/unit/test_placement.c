@@ -92,6 +92,7 @@ struct v_shape {
 
 static void make_v(struct v_shape *v)
 {
+	err = (struct error){0};
 	memcpy(v->places, v_places, sizeof(v_places));
 	memcpy(v->parts, v_parts, sizeof(v_parts));
 	memcpy(v->first, v_first, sizeof(v_first));

@@ -20,7 +20,7 @@ static void temporary_folders_of_the_dead_go(void **state)
 {
 	struct random r = random_start("temporary folders");
 	struct folder mine, next;
-	struct error err;
+	struct error err = {0};
 	char file[PATH_MAX + 16];
 	(void)state;
 
@@ -70,7 +70,7 @@ static void temporary_folders_of_the_dead_go(void **state)
 static void temporary_names_can_not_be_foreseen(void **state)
 {
 	struct file a, b;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	assert_int_equal(file_create(&a, in_base("file"), &err), OK);
@@ -87,7 +87,7 @@ static void temporary_names_can_not_be_foreseen(void **state)
 /* What lies in the way of a file is replaced, not written to. */
 static void files_replace_links(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	put(in_base("victim"), "precious");
@@ -99,7 +99,7 @@ static void files_replace_links(void **state)
 
 static void paths_below_a_folder_have_no_links(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	assert_int_equal(mkdir(in_base("out"), 0777), 0);
@@ -122,7 +122,7 @@ static void paths_below_a_folder_have_no_links(void **state)
 static void runs_of_one_second_have_their_own_folders(void **state)
 {
 	struct run runs[5] = {0};
-	struct error err;
+	struct error err = {0};
 	char before[PATH_MAX];
 	(void)state;
 
