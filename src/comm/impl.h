@@ -1,4 +1,4 @@
-/* impl.h - what a transport fills in. Only for files below comm/. */
+/* impl.h - what a transport fills in. Only for comm/. */
 #ifndef KOLM_COMM_IMPL_H
 #define KOLM_COMM_IMPL_H
 

@@ -1,4 +1,4 @@
-/* impl.h - what a device implementation fills in. Only for files below device/. */
+/* impl.h - what a device implementation fills in. Only for device/. */
 #ifndef KOLM_DEVICE_IMPL_H
 #define KOLM_DEVICE_IMPL_H
 

@@ -193,6 +193,11 @@ enum status schedule_check_chunks(enum schedule_kind kind, int chunks, struct er
 	}
 	if (chunks <= d->chunks_max)
 		return OK;
+	if (d->chunks_max > 1) {
+		FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has at most %d per stage",
+		     chunks, schedule_name(kind), d->chunks_max);
+		return HINT(err, "give --chunks %d or less", d->chunks_max);
+	}
 	FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has one chunk per stage", chunks,
 	     schedule_name(kind));
 	text_init(&others);
@@ -219,9 +224,25 @@ enum status schedule_arrange(struct schedule *s, struct error *err)
 	return places_init(s, descriptions[s->kind]->place, err);
 }
 
+/* An evaluation, of any kind: what a micro-batch needs of a stage, in the order of the layers.
+ */
+static void order_forward(struct order *o, const struct schedule *sched, int s)
+{
+	for (int mb = 0; mb < sched->micro_batches; mb++)
+		for (int part = 0; part < schedule_parts(sched); part++) {
+			struct place at = schedule_place(sched, part);
+
+			if (at.stage == s)
+				order_add(o, ACTION_E, at.chunk, mb);
+		}
+}
+
 void schedule_generate(const struct schedule *s, int stage, struct order *out)
 {
-	descriptions[s->kind]->order(out, s, stage);
+	if (s->forward_only)
+		order_forward(out, s, stage);
+	else
+		descriptions[s->kind]->order(out, s, stage);
 }
 
 int schedule_activation_bound(const struct schedule *s, int stage)

@@ -1,4 +1,4 @@
-/* impl.h - between the files of schedule/. */
+/* impl.h - between the files of schedule. Only for schedule/. */
 #ifndef KOLM_SCHEDULE_IMPL_H
 #define KOLM_SCHEDULE_IMPL_H
 
@@ -12,6 +12,8 @@ void order_add(struct order *o, enum action_kind kind, int chunk, int micro_batc
 /* The table of places, from where each part is. */
 typedef struct place place_fn(const struct schedule *s, int part);
 enum status places_init(struct schedule *s, place_fn *place, struct error *err);
+/* That of a schedule of the same size. */
+enum status places_copy(struct schedule *s, const struct schedule *from, struct error *err);
 void places_release(struct schedule *s);
 /* Where the part is that a SEND or RECV would be exchanged with, also on the same stage; false
    where the model ends. */

@@ -3,27 +3,51 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
+
+static enum status allocate(struct schedule *s, struct error *err)
+{
+	size_t parts = (size_t)schedule_parts(s);
+
+	s->places = calloc(parts, sizeof(*s->places));
+	s->part_at = calloc(parts, sizeof(*s->part_at));
+	if (s->places && s->part_at)
+		return OK;
+	return FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages", s->stages);
+}
+
+static void put(struct schedule *s, int part, struct place at)
+{
+	int *there = &s->part_at[at.stage * s->chunks + at.chunk];
+
+	assert(*there < 0); /* no two parts in one place */
+	s->places[part] = at;
+	*there = part;
+}
 
 enum status places_init(struct schedule *s, place_fn *place, struct error *err)
 {
-	int parts = schedule_parts(s);
+	enum status st;
 
-	s->places = calloc((size_t)parts, sizeof(*s->places));
-	s->part_at = calloc((size_t)parts, sizeof(*s->part_at));
-	if (!s->places || !s->part_at)
-		return FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages",
-			    s->stages);
-	for (int i = 0; i < parts; i++)
+	TRY(allocate(s, err));
+	for (int i = 0; i < schedule_parts(s); i++)
 		s->part_at[i] = -1;
-	for (int part = 0; part < parts; part++) {
-		struct place at = place(s, part);
-		int *there = &s->part_at[at.stage * s->chunks + at.chunk];
+	for (int part = 0; part < schedule_parts(s); part++)
+		put(s, part, place(s, part));
+out:
+	return st;
+}
 
-		assert(*there < 0); /* no two parts in one place */
-		s->places[part] = at;
-		*there = part;
-	}
-	return OK;
+enum status places_copy(struct schedule *s, const struct schedule *from, struct error *err)
+{
+	size_t parts = (size_t)schedule_parts(s);
+	enum status st;
+
+	TRY(allocate(s, err));
+	memcpy(s->places, from->places, parts * sizeof(*s->places));
+	memcpy(s->part_at, from->part_at, parts * sizeof(*s->part_at));
+out:
+	return st;
 }
 
 void places_release(struct schedule *s)

@@ -47,10 +47,32 @@ static enum status check_sizes(const struct schedule *s, struct error *err)
 	return OK;
 }
 
+/* The orders, from sizes and places that are there. */
+static enum status build(struct schedule *s, struct error *err)
+{
+	struct order compute = {0};
+	enum status st;
+
+	TRY(order_init(&compute, 3 * s->micro_batches * s->chunks, err));
+	s->orders = calloc((size_t)s->stages, sizeof(*s->orders));
+	if (!s->orders) {
+		st = FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages", s->stages);
+		goto out;
+	}
+	for (int stage = 0; stage < s->stages; stage++) {
+		compute.count = 0;
+		schedule_generate(s, stage, &compute);
+		TRY(schedule_lower(s, stage, &compute, err));
+	}
+	TRY(schedule_check(s, err));
+out:
+	order_release(&compute);
+	return st;
+}
+
 enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stages,
 			  int micro_batches, int chunks, struct error *err)
 {
-	struct order compute = {0};
 	enum status st;
 
 	*s = (struct schedule){.kind = kind,
@@ -61,20 +83,27 @@ enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stage
 	TRY(schedule_check_chunks(kind, chunks, err));
 	TRY(schedule_check_stages(kind, stages, err));
 	TRY(schedule_arrange(s, err));
-	TRY(order_init(&compute, 3 * micro_batches * chunks, err));
-	s->orders = calloc((size_t)stages, sizeof(*s->orders));
-	if (!s->orders) {
-		st = FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages", stages);
-		goto out;
-	}
-	for (int stage = 0; stage < stages; stage++) {
-		compute.count = 0;
-		schedule_generate(s, stage, &compute);
-		TRY(schedule_lower(s, stage, &compute, err));
-	}
-	TRY(schedule_check(s, err));
+	TRY(build(s, err));
 out:
-	order_release(&compute);
+	if (st != OK)
+		schedule_release(s);
+	return st;
+}
+
+enum status schedule_init_forward(struct schedule *s, const struct schedule *like,
+				  int micro_batches, struct error *err)
+{
+	enum status st;
+
+	*s = (struct schedule){.kind = like->kind,
+			       .stages = like->stages,
+			       .micro_batches = micro_batches,
+			       .chunks = like->chunks,
+			       .forward_only = true};
+	TRY(check_sizes(s, err));
+	TRY(places_copy(s, like, err));
+	TRY(build(s, err));
+out:
 	if (st != OK)
 		schedule_release(s);
 	return st;
@@ -118,8 +147,9 @@ const char *action_format(struct action a, char buf[ACTION_TEXT_MAX])
 	} forms[] = {
 		[ACTION_F] = {"", "F", ""},	  [ACTION_B] = {"", "B", ""},
 		[ACTION_I] = {"", "I", ""},	  [ACTION_W] = {"", "W", ""},
-		[ACTION_SEND_F] = {"", "F", ">"}, [ACTION_RECV_F] = {"<", "F", ""},
-		[ACTION_SEND_B] = {"", "B", ">"}, [ACTION_RECV_B] = {"<", "B", ""},
+		[ACTION_E] = {"", "E", ""},	  [ACTION_SEND_F] = {"", "F", ">"},
+		[ACTION_RECV_F] = {"<", "F", ""}, [ACTION_SEND_B] = {"", "B", ">"},
+		[ACTION_RECV_B] = {"<", "B", ""},
 	};
 	char chunk[16] = "";
 
@@ -140,7 +170,7 @@ void order_format(const struct order *o, bool all, struct text *out)
 	char buf[ACTION_TEXT_MAX];
 
 	for (int i = 0, first = 1; i < o->count; i++) {
-		if (!all && o->actions[i].kind > ACTION_W)
+		if (!all && !action_is_computed(o->actions[i].kind))
 			continue;
 		text_addf(out, "%s%s", first ? "" : " ", action_format(o->actions[i], buf));
 		first = 0;

@@ -16,6 +16,8 @@
 #include "base/names.h"
 #include "base/text.h"
 
+#include <stdbool.h>
+
 /* generate.c describes each of them. */
 #define SCHEDULES(X)                  \
 	X(NAIVE, "naive")             \
@@ -41,14 +43,31 @@ enum action_kind {
 	ACTION_B,      /* the whole backward */
 	ACTION_I,      /* gradient of the input only ... */
 	ACTION_W,      /* ... and of the weights, later */
-	ACTION_SEND_F, /* the output of an F to where the next part is */
-	ACTION_RECV_F, /* the input of an F */
+	ACTION_E,      /* a forward of which nothing is kept */
+	ACTION_SEND_F, /* the output of an F or E to where the next part is */
+	ACTION_RECV_F, /* the input of an F or E */
 	ACTION_SEND_B, /* the input's gradient, made by B or I, to where the part before is */
 	ACTION_RECV_B, /* the output's gradient, for B or I */
 	ACTION_REDUCE, /* sum a chunk's gradients over the replicas; micro_batch is 0 */
 	ACTION_STEP,   /* the optimizer; chunk and micro_batch are 0 */
 	ACTION_PAUSE,  /* a sleep that was asked for: in timelines only */
 };
+
+/* Is it computed, is it a message, and does it wait for one? */
+static inline bool action_is_computed(enum action_kind kind)
+{
+	return kind <= ACTION_E;
+}
+
+static inline bool action_is_message(enum action_kind kind)
+{
+	return kind >= ACTION_SEND_F && kind <= ACTION_RECV_B;
+}
+
+static inline bool action_receives(enum action_kind kind)
+{
+	return kind == ACTION_RECV_F || kind == ACTION_RECV_B;
+}
 
 /* chunk is always that of the stage whose order this is, also in messages. */
 struct action {
@@ -68,22 +87,27 @@ struct place {
 struct schedule {
 	enum schedule_kind kind;
 	int stages, micro_batches, chunks;
-	struct place
-		*places; /* (parts) part k of the model, in the order of its layers, is there */
-	int *part_at;	 /* (stages, chunks) which part is there */
+	bool forward_only;    /* an evaluation: of each part an E, and nothing else */
+	struct place *places; /* (parts) where part k, in the order of the layers, is */
+	int *part_at;	      /* (stages, chunks) which part is there */
 	struct order *orders; /* (stages), lowered */
 };
 
 /* Generate, lower, check. */
 enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stages,
 			  int micro_batches, int chunks, struct error *err);
+/* The same kind, stages, chunks and places as another, but an evaluation of so many
+   micro-batches: each goes through all parts before a stage begins the next. */
+enum status schedule_init_forward(struct schedule *s, const struct schedule *like,
+				  int micro_batches, struct error *err);
 void schedule_release(struct schedule *s);
 
 /*
  * Prove that every stage can run its order: each (chunk, micro-batch) has one F and then
- * one B, or one I and then one W; every message is sent and received, in the same order per
- * channel; nobody waits forever (sends do not block, receives do); no more activations are
- * alive than the schedule promises. The error names the stage and the action.
+ * one B, or one I and then one W; in an evaluation, one E and nothing else; every message is
+ * sent and received, in the same order per channel; nobody waits forever (sends do not block,
+ * receives do); no more activations are alive than the schedule promises. The error names the
+ * stage and the action.
  */
 enum status schedule_check(const struct schedule *s, struct error *err);
 
@@ -104,8 +128,8 @@ int schedule_part(const struct schedule *s, int stage, int chunk);
 int schedule_peer(const struct schedule *s, int stage, struct action a, int *chunk);
 
 /*
- * Text: F0 is the forward of micro-batch 0, F0.1 that of its chunk 1; B, I and W likewise.
- * Messages: <F0 receives the input of F0, F0> sends its output; <B0 and B0> are the same
+ * Text: F0 is the forward of micro-batch 0, F0.1 that of its chunk 1; B, I, W and E likewise.
+ * Messages: <F0 receives the input of F0 or E0, F0> sends its output; <B0 and B0> are the same
  * for the gradients of B0 or I0. Then reduce0 for a chunk's reduction, and step.
  */
 enum { ACTION_TEXT_MAX = 32 };

@@ -77,8 +77,7 @@ static enum status run_one(struct walk *w, int stage, bool *ran, struct error *e
 	*ran = false;
 	if (w->at[stage] == o->count)
 		return OK;
-	if (o->actions[w->at[stage]].kind == ACTION_RECV_F ||
-	    o->actions[w->at[stage]].kind == ACTION_RECV_B) {
+	if (action_receives(o->actions[w->at[stage]].kind)) {
 		int chunk;
 		struct channel c = channel_of(w, stage, &chunk);
 		struct action have;

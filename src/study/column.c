@@ -10,8 +10,7 @@
 
 enum { GROUPS_MAX = 16, OWN_MAX = 128 };
 
-const char *const column_kinds[] = {"integer", "number", "percent", "bytes",
-				    "text",    "flag",	 NULL};
+const char *const column_kinds[] = {NAMES_OF(COLUMN_KINDS)};
 
 /* clang-format off */
 #define TEXT(key, label, from)		{key, label, "", KIND_TEXT, 0, from, NULL, NULL, false, false}
