@@ -326,6 +326,21 @@ void device_derive(struct device *dev, struct view dy, struct view saved, int ro
 	dev->ops->derive(dev, dy, saved, rows, columns, act);
 }
 
+void device_norm_forward(struct device *dev, const struct norm *n)
+{
+	dev->ops->norm_forward(dev, n);
+}
+
+void device_norm_backward_input(struct device *dev, const struct norm *n)
+{
+	dev->ops->norm_backward_input(dev, n);
+}
+
+void device_norm_backward_weight(struct device *dev, const struct norm *n)
+{
+	dev->ops->norm_backward_weight(dev, n);
+}
+
 void device_clear(struct device *dev, double *numbers, size_t n)
 {
 	dev->ops->clear(dev, numbers, n);

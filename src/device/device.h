@@ -147,6 +147,11 @@ void device_activate(struct device *dev, struct view y, struct view bias, struct
 void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		   enum activation act);
 
+/* See struct norm for what they compute. */
+void device_norm_forward(struct device *dev, const struct norm *n);
+void device_norm_backward_input(struct device *dev, const struct norm *n);
+void device_norm_backward_weight(struct device *dev, const struct norm *n);
+
 /* Numbers that kernels yield are added to doubles in device memory; here they are 0 again. */
 void device_clear(struct device *dev, double *numbers, size_t n);
 

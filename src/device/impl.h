@@ -40,6 +40,9 @@ struct device_ops {
 			 struct view before, int rows, int columns, enum activation act);
 	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
 		       int columns, enum activation act);
+	void (*norm_forward)(struct device *dev, const struct norm *n);
+	void (*norm_backward_input)(struct device *dev, const struct norm *n);
+	void (*norm_backward_weight)(struct device *dev, const struct norm *n);
 	void (*clear)(struct device *dev, double *numbers, size_t n);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
 		    int rows, int columns, float scale, double *sum);

@@ -28,6 +28,11 @@ void cpu_forward(struct device *dev, const struct linear *l);
 void cpu_backward_input(struct device *dev, const struct linear *l);
 void cpu_backward_weight(struct device *dev, const struct linear *l);
 
+/* cpu_norm.c */
+void cpu_norm_forward(struct device *dev, const struct norm *n);
+void cpu_norm_backward_input(struct device *dev, const struct norm *n);
+void cpu_norm_backward_weight(struct device *dev, const struct norm *n);
+
 /* cpu_element.c */
 void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		  int rows, int columns, enum activation act);

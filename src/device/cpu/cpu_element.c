@@ -6,39 +6,12 @@
 #include "base/half.h"
 #include "base/util.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/pieces.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum {
-	CHUNK = 1 << 15, /* elements of a partial sum, at least */
-	PIECE = 4096,	 /* 16-bit elements that are converted at once, in scratch */
-};
-
-/* A thread's own; NULL where none was reserved, which fp32 does without. */
-static float *scratch_of(const struct cpu *cpu, int part)
-{
-	return cpu->scratch ? cpu->scratch + (size_t)part * SCRATCH : NULL;
-}
-
-/* n elements from number i on as floats: where they are, or converted into room. */
-static float *widen(const struct kernels *k, const void *p, size_t i, enum dtype type, size_t n,
-		    float *room)
-{
-	if (type == DTYPE_F32)
-		return (float *)(uintptr_t)p + i;
-	(type == DTYPE_F16 ? k->f16_to_f32 : k->bf16_to_f32)((const uint16_t *)p + i, room, n);
-	return room;
-}
-
-/* Put them back if they were converted. */
-static void narrow(const struct kernels *k, const float *from, void *p, size_t i,
-		   enum dtype type, size_t n)
-{
-	if (type != DTYPE_F32)
-		(type == DTYPE_F16 ? k->f32_to_f16 : k->f32_to_bf16)(from, (uint16_t *)p + i,
-								     n);
-}
+enum { CHUNK = 1 << 15 }; /* elements of a partial sum, at least */
 
 struct sum_job {
 	struct cpu *cpu;
