@@ -326,6 +326,17 @@ void device_derive(struct device *dev, struct view dy, struct view saved, int ro
 	dev->ops->derive(dev, dy, saved, rows, columns, act);
 }
 
+void device_add(struct device *dev, struct view to, struct view from, int rows, int columns)
+{
+	dev->ops->add(dev, to, from, rows, columns);
+}
+
+void device_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
+		    const struct dropout *d)
+{
+	dev->ops->dropout(dev, to, from, rows, columns, d);
+}
+
 void device_norm_forward(struct device *dev, const struct norm *n)
 {
 	dev->ops->norm_forward(dev, n);

@@ -40,6 +40,10 @@ struct device_ops {
 			 struct view before, int rows, int columns, enum activation act);
 	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
 		       int columns, enum activation act);
+	void (*add)(struct device *dev, struct view to, struct view from, int rows,
+		    int columns);
+	void (*dropout)(struct device *dev, struct view to, struct view from, int rows,
+			int columns, const struct dropout *d);
 	void (*norm_forward)(struct device *dev, const struct norm *n);
 	void (*norm_backward_input)(struct device *dev, const struct norm *n);
 	void (*norm_backward_weight)(struct device *dev, const struct norm *n);

@@ -111,6 +111,27 @@ struct norm {
 	bool accumulate; /* dweight, dbias: add to what is there */
 };
 
+/*
+ * to = from / (1 - p) where it is kept, else 0. Element (r, c) of a call is element (row + r,
+ * column + c) of a whole matrix of so many columns, and what is kept is a pure function of that
+ * place: any cut into calls gives the same mask. With index = row * columns + column it is kept
+ * if word number index of the stream (see base/rng.h) is at least p * 2^32.
+ */
+struct dropout {
+	double p; /* 0 to 1 */
+	uint64_t seed, stream;
+	int64_t row, column; /* of the whole matrix, where the call begins */
+	int64_t columns;     /* of the whole matrix */
+};
+
+/* Is that element of the whole matrix kept? For who writes the mask down. */
+bool dropout_keeps(const struct dropout *d, int64_t row, int64_t column);
+
+/* Words below this drop their element: 0 to 2^32. */
+uint64_t dropout_bound(const struct dropout *d);
+/* What is kept is multiplied by this. */
+float dropout_factor(const struct dropout *d);
+
 #define OPTIMIZERS(X)           \
 	X(SGD, "sgd")           \
 	X(MOMENTUM, "momentum") \

@@ -55,6 +55,12 @@ struct kernels {
 	/* dy *= act'(saved), which is as in struct linear. */
 	void (*derive_row)(float *dy, const float *saved, int n, enum activation act);
 
+	/* to += from */
+	void (*add)(float *to, const float *from, int n);
+	/* Up to PIECE elements of the whole matrix, from that index on. */
+	void (*dropout)(float *to, const float *from, int n, const struct dropout *d,
+			uint64_t first);
+
 	/* The sum of x. */
 	double (*norm_sum)(const struct norm_piece *p);
 	/* Adds the sums of x - mean and of its square. */

@@ -149,6 +149,26 @@ static void derive_row(float *dy, const float *saved, int n, enum activation act
 		dy[i] *= (float)act_slope(saved[i], act);
 }
 
+static void add(float *to, const float *from, int n)
+{
+	for (int i = 0; i < n; i++)
+		to[i] += from[i];
+}
+
+static void dropout(float *to, const float *from, int n, const struct dropout *d,
+		    uint64_t first)
+{
+	float factor = dropout_factor(d);
+
+	for (int i = 0; i < n; i++) {
+		int64_t index = (int64_t)first + i;
+
+		to[i] = dropout_keeps(d, index / d->columns, index % d->columns)
+				? from[i] * factor
+				: 0;
+	}
+}
+
 static double norm_sum(const struct norm_piece *p)
 {
 	double sum = 0;
@@ -288,6 +308,8 @@ const struct kernels kernels_reference = {
 	.cross_entropy_row = cross_entropy_row,
 	.activate_row = activate_row,
 	.derive_row = derive_row,
+	.add = add,
+	.dropout = dropout,
 	.norm_sum = norm_sum,
 	.norm_spread = norm_spread,
 	.norm_forward = norm_forward,

@@ -3,6 +3,7 @@
  * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
  */
 #include "device/cpu/activation.h"
+#include "device/cpu/simd_dropout.h"
 #include "device/cpu/simd_element.h"
 #include "device/cpu/simd_forward.h"
 #include "device/cpu/simd_input.h"
@@ -77,6 +78,8 @@ const struct kernels SIMD_TABLE = {
 	.cross_entropy_row = simd_cross_entropy_row,
 	.activate_row = simd_activate_row,
 	.derive_row = simd_derive_row,
+	.add = simd_add,
+	.dropout = simd_dropout,
 	.norm_sum = simd_norm_sum,
 	.norm_spread = simd_norm_spread,
 	.norm_forward = simd_norm_forward,
