@@ -160,6 +160,8 @@ void device_norm_backward_weight(struct device *dev, const struct norm *n);
 
 /* Numbers that kernels yield are added to doubles in device memory; here they are 0 again. */
 void device_clear(struct device *dev, double *numbers, size_t n);
+/* For the host, behind all that was computed so far; a device that computes nothing has 0. */
+void device_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 
 /* dy = scale * d/dy sum (y - t)^2; *sum += sum of (y - t)^2. */
 void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,

@@ -12,6 +12,10 @@ struct device_ops {
 	/* Zeroed memory of that size, or NULL. */
 	void *(*map)(struct device *dev, uint64_t bytes);
 	void (*unmap)(struct device *dev, void *memory, uint64_t bytes);
+	/* The address that is handed out for memory of map's or of a source; the memory itself
+	   where it is NULL. forget: it will be freed now. */
+	void *(*hide)(struct device *dev, void *memory);
+	void (*forget)(struct device *dev);
 	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
 	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
 	/* Queues and host views; where all is NULL the caller does the work at once, and the
@@ -48,6 +52,7 @@ struct device_ops {
 	void (*norm_backward_input)(struct device *dev, const struct norm *n);
 	void (*norm_backward_weight)(struct device *dev, const struct norm *n);
 	void (*clear)(struct device *dev, double *numbers, size_t n);
+	void (*numbers)(struct device *dev, const double *numbers, size_t n, double *out);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
 		    int rows, int columns, float scale, double *sum);
 	void (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
@@ -64,7 +69,8 @@ struct device_ops {
 
 struct allocation {
 	struct allocation *next;
-	void *memory;
+	void *memory;  /* where it is */
+	void *address; /* what it is called: see hide */
 	uint64_t bytes;
 	enum memory_kind kind;
 	bool shared; /* not ours to unmap */
@@ -84,6 +90,6 @@ struct device {
 	void *source_arg;
 };
 
-extern const struct device_ops device_cpu, device_virtual;
+extern const struct device_ops device_cpu, device_virtual, device_fenced;
 
 #endif

@@ -228,6 +228,7 @@ const struct device_ops device_cpu = {
 	.norm_backward_input = cpu_norm_backward_input,
 	.norm_backward_weight = cpu_norm_backward_weight,
 	.clear = cpu_clear,
+	.numbers = cpu_numbers,
 	.mse = cpu_mse,
 	.cross_entropy = cpu_cross_entropy,
 	.count_correct = cpu_count_correct,

@@ -44,6 +44,7 @@ void cpu_norm_backward_weight(struct device *dev, const struct norm *n);
 
 /* cpu_element.c */
 void cpu_clear(struct device *dev, double *numbers, size_t n);
+void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum);
 void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,

@@ -107,6 +107,12 @@ void cpu_clear(struct device *dev, double *numbers, size_t n)
 	memset(numbers, 0, n * sizeof(*numbers));
 }
 
+void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *out)
+{
+	(void)dev;
+	memcpy(out, numbers, n * sizeof(*out));
+}
+
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum)
 {

@@ -347,6 +347,12 @@ static void virtual_clear(struct device *dev, double *numbers, size_t n)
 	(void)dev, (void)numbers, (void)n;
 }
 
+static void virtual_numbers(struct device *dev, const double *numbers, size_t n, double *out)
+{
+	(void)dev, (void)numbers;
+	memset(out, 0, n * sizeof(*out));
+}
+
 static void virtual_mse(struct device *dev, struct view y, struct view target, struct view dy,
 			int rows, int columns, float scale, double *sum)
 {
@@ -427,6 +433,7 @@ const struct device_ops device_virtual = {
 	.norm_backward_input = virtual_norm_backward_input,
 	.norm_backward_weight = virtual_norm_backward_weight,
 	.clear = virtual_clear,
+	.numbers = virtual_numbers,
 	.mse = virtual_mse,
 	.cross_entropy = virtual_cross_entropy,
 	.count_correct = virtual_count_correct,
