@@ -2,6 +2,7 @@
 #include "cmd/bench.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/rng.h"
 #include "base/stats.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
@@ -119,18 +120,40 @@ double bench_fma_peak(const struct bench *b, double best_so_far)
 	return fmax(best_so_far, run.flops / t.best_ms * 1e-6);
 }
 
+void bench_fill(struct device *dev, void *memory, enum dtype type, size_t n, uint64_t stream,
+		float low, float high)
+{
+	enum { AT_ONCE = 4096 };
+	float values[AT_ONCE];
+
+	for (size_t i = 0; i < n; i += AT_ONCE) {
+		size_t count = (size_t)min64(AT_ONCE, (int64_t)(n - i));
+
+		rng_uniform(0, stream, i, count, low, high, values);
+		device_write(dev, (char *)memory + i * dtype_size(type), type, count, values);
+	}
+}
+
+void bench_wait(struct device *dev, void *memory)
+{
+	device_host_begin(dev, QUEUE_COMPUTE, memory, 1, HOST_READS);
+	device_host_end(dev, QUEUE_COMPUTE, memory, 1, HOST_READS);
+}
+
 struct memory_run {
 	struct device *dev;
-	float *from, *to;
+	void *memory;	  /* of the device, read by one of its kernels */
+	double *number;	  /* what that yields */
+	float *from, *to; /* the host's views, for what its threads do */
 	size_t n;
 };
 
 static void run_read(void *arg)
 {
 	struct memory_run *run = arg;
-	double sum = 0;
 
-	device_sum_squares(run->dev, run->from, DTYPE_F32, run->n, 1, &sum);
+	device_sum_squares(run->dev, run->memory, DTYPE_F32, run->n, 1, run->number);
+	bench_wait(run->dev, run->number);
 }
 
 static void copy_part(void *arg, int part, int parts)
@@ -171,21 +194,28 @@ enum status bench_memory(const struct bench *b, double rates[TRAFFIC_COUNT], str
 	enum status st;
 	/* Far larger than any cache. */
 	struct memory_run run = {.dev = b->dev, .n = 64 << 20};
-	double bytes = (double)run.n * sizeof(float);
+	size_t size = run.n * sizeof(float);
+	void *to = NULL;
 
-	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float),
-			 "the benchmark's source", (void **)&run.from, err));
-	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, run.n * sizeof(float),
-			 "the benchmark's target", (void **)&run.to, err));
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, size, "the benchmark's source", &run.memory,
+			 err));
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, size, "the benchmark's target", &to, err));
+	TRY(device_alloc(b->dev, MEMORY_WORKSPACE, sizeof(*run.number), "what kernels yield",
+			 (void **)&run.number, err));
+	run.from = device_host_begin(b->dev, QUEUE_COMPUTE, run.memory, size, HOST_READS);
+	run.to = device_host_begin(b->dev, QUEUE_COMPUTE, to, size, HOST_READS_WRITES);
 	for (int i = 0; i < TRAFFIC_COUNT; i++) {
-		double moved = i == TRAFFIC_READ ? bytes : 2 * bytes;
+		double moved = i == TRAFFIC_READ ? (double)size : 2 * (double)size;
 
 		rates[i] = fmax(rates[i],
 				moved / bench_time(b->seconds, runs[i], &run).best_ms * 1e-6);
 	}
+	device_host_end(b->dev, QUEUE_COMPUTE, to, size, HOST_READS_WRITES);
+	device_host_end(b->dev, QUEUE_COMPUTE, run.memory, size, HOST_READS);
 out:
-	device_free(b->dev, run.to);
-	device_free(b->dev, run.from);
+	device_free(b->dev, run.number);
+	device_free(b->dev, to);
+	device_free(b->dev, run.memory);
 	return st;
 }
 

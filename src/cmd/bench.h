@@ -37,6 +37,12 @@ enum traffic { TRAFFIC_READ, TRAFFIC_COPY, TRAFFIC_IN_PLACE, TRAFFIC_COUNT };
 /* Raises rates[] to what is measured now. */
 enum status bench_memory(const struct bench *b, double rates[TRAFFIC_COUNT], struct error *err);
 
+/* Random numbers in [low, high) to device memory, of which stream. */
+void bench_fill(struct device *dev, void *memory, enum dtype type, size_t n, uint64_t stream,
+		float low, float high);
+/* What was put into the device's queue is done: for who takes the time. */
+void bench_wait(struct device *dev, void *memory);
+
 /* How far it is, on a terminal. */
 void bench_progress(const char *what, int done, int total);
 

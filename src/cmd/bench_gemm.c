@@ -4,8 +4,6 @@
  * for, so that training never starts its threads).
  */
 #include "cmd/bench.h"
-#include "base/half.h"
-#include "base/rng.h"
 #include "base/util.h"
 
 #include <dlfcn.h>
@@ -39,8 +37,9 @@ struct gemm {
 	struct shape shape;
 	int op;
 	enum dtype type;
-	float *x, *y, *w, *dw; /* of that type */
-	sgemm_fn *sgemm;       /* NULL: no OpenBLAS here */
+	void *x, *y, *w, *dw;			   /* memory of the device, of that type */
+	sgemm_fn *sgemm;			   /* NULL: no OpenBLAS here */
+	float *host_x, *host_y, *host_w, *host_dw; /* its views of them */
 };
 
 static void run_kolm(void *arg)
@@ -64,6 +63,7 @@ static void run_kolm(void *arg)
 		device_backward_input(g->bench->dev, &l);
 	else
 		device_backward_weight(g->bench->dev, &l);
+	bench_wait(g->bench->dev, g->y);
 }
 
 static void run_openblas(void *arg)
@@ -73,14 +73,14 @@ static void run_openblas(void *arg)
 	int rows = g->shape.rows, out = g->shape.out, in = g->shape.in;
 
 	if (g->op == FORWARD)
-		g->sgemm(ROW_MAJOR, PLAIN, TRANSPOSED, rows, out, in, 1, g->x, in, g->w, in, 0,
-			 g->y, out);
+		g->sgemm(ROW_MAJOR, PLAIN, TRANSPOSED, rows, out, in, 1, g->host_x, in,
+			 g->host_w, in, 0, g->host_y, out);
 	else if (g->op == DINPUT)
-		g->sgemm(ROW_MAJOR, PLAIN, PLAIN, rows, in, out, 1, g->y, out, g->w, in, 0,
-			 g->x, in);
+		g->sgemm(ROW_MAJOR, PLAIN, PLAIN, rows, in, out, 1, g->host_y, out, g->host_w,
+			 in, 0, g->host_x, in);
 	else
-		g->sgemm(ROW_MAJOR, TRANSPOSED, PLAIN, out, in, rows, 1, g->y, out, g->x, in, 1,
-			 g->dw, in);
+		g->sgemm(ROW_MAJOR, TRANSPOSED, PLAIN, out, in, rows, 1, g->host_y, out,
+			 g->host_x, in, 1, g->host_dw, in);
 }
 
 struct openblas {
@@ -108,6 +108,30 @@ struct row {
 	double best, median, openblas; /* GFLOP/s; openblas: 0 if it is not there */
 };
 
+/* OpenBLAS takes matrices as they come, which all hold more than it needs. */
+static void host_views(struct gemm *g, bool begin)
+{
+	size_t rows = (size_t)g->shape.rows, out = (size_t)g->shape.out,
+	       in = (size_t)g->shape.in;
+	struct {
+		void *memory;
+		float **host;
+		size_t elements;
+	} views[] = {{g->x, &g->host_x, rows * in},
+		     {g->y, &g->host_y, rows * out},
+		     {g->w, &g->host_w, out * in},
+		     {g->dw, &g->host_dw, out * in}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		if (begin)
+			*views[i].host = device_host_begin(
+				g->bench->dev, QUEUE_COMPUTE, views[i].memory,
+				views[i].elements * sizeof(float), HOST_READS_WRITES);
+		else
+			device_host_end(g->bench->dev, QUEUE_COMPUTE, views[i].memory,
+					views[i].elements * sizeof(float), HOST_READS_WRITES);
+}
+
 /* Improve row by another round of repeats. */
 static void measure(struct gemm *g, struct row *row)
 {
@@ -120,16 +144,10 @@ static void measure(struct gemm *g, struct row *row)
 	row->median = fmax(row->median, flops / t.median_ms * 1e-6);
 	if (!g->sgemm)
 		return;
+	host_views(g, true);
 	t = bench_time(g->bench->seconds / ROUNDS, run_openblas, g);
+	host_views(g, false);
 	row->openblas = fmax(row->openblas, flops / t.best_ms * 1e-6);
-}
-
-/* Made in fp32 and converted where they are, from the front: halves are shorter. */
-static void fill(const struct gemm *g, uint64_t stream, size_t n, float bound, float *to)
-{
-	rng_uniform(0, stream, 0, n, -bound, bound, to);
-	for (size_t i = 0; i < n && g->type != DTYPE_F32; i++)
-		float_to(to, i, g->type, to[i]);
 }
 
 static enum status allocate(struct gemm *g, struct error *err)
@@ -141,14 +159,13 @@ static enum status allocate(struct gemm *g, struct error *err)
 	enum status st;
 
 	TRY(device_reserve(dev, s->rows, imax(s->out, s->in), err));
-	TRY(device_alloc(dev, MEMORY_PARAMS, weights * 4, "the weights", (void **)&g->w, err));
-	TRY(device_alloc(dev, MEMORY_GRADS, weights * 4, "their gradient", (void **)&g->dw,
-			 err));
-	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, x * 4, "the input", (void **)&g->x, err));
-	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, y * 4, "the output", (void **)&g->y, err));
-	fill(g, 1, weights, 1e-3f, g->w);
-	fill(g, 2, x, 1, g->x);
-	fill(g, 3, y, 1, g->y);
+	TRY(device_alloc(dev, MEMORY_PARAMS, weights * 4, "the weights", &g->w, err));
+	TRY(device_alloc(dev, MEMORY_GRADS, weights * 4, "their gradient", &g->dw, err));
+	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, x * 4, "the input", &g->x, err));
+	TRY(device_alloc(dev, MEMORY_ACTIVATIONS, y * 4, "the output", &g->y, err));
+	bench_fill(dev, g->w, g->type, weights, 1, -1e-3f, 1e-3f);
+	bench_fill(dev, g->x, g->type, x, 2, -1, 1);
+	bench_fill(dev, g->y, g->type, y, 3, -1, 1);
 out:
 	return st;
 }

@@ -1,19 +1,29 @@
 /* bench_kernels.c - elementwise kernels against the memory bandwidth of the same run. */
 #include "cmd/bench.h"
-#include "base/rng.h"
 #include "base/util.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { COUNT = 32 << 20, COLUMNS = 1024 }; /* elements: far larger than any cache */
+enum {
+	COUNT = 32 << 20,
+	COLUMNS = 1024,
+	ROWS = COUNT / COLUMNS
+}; /* elements: far larger than any cache */
 
 struct element {
 	struct device *dev;
 	float *a, *b, *c, *d;
-	double *number;			 /* takes what kernels yield */
-	int32_t labels[COUNT / COLUMNS]; /* all zero */
+	double *number;	 /* takes what kernels yield */
+	int32_t *labels; /* all zero */
+	float *saved;	 /* of norms: two per row */
+	void (*run)(const struct element *e);
 };
+
+static struct view matrix(float *data)
+{
+	return (struct view){.data = data, .stride = COLUMNS};
+}
 
 static struct update update_of(const struct element *e, enum optimizer kind)
 {
@@ -39,78 +49,151 @@ static void run_update(const struct element *e, enum optimizer kind)
 	device_update(e->dev, &u, COUNT, e->number);
 }
 
-static void run_sgd(void *arg)
+static void run_sgd(const struct element *e)
 {
-	run_update(arg, OPT_SGD);
+	run_update(e, OPT_SGD);
 }
 
-static void run_momentum(void *arg)
+static void run_momentum(const struct element *e)
 {
-	run_update(arg, OPT_MOMENTUM);
+	run_update(e, OPT_MOMENTUM);
 }
 
-static void run_adamw(void *arg)
+static void run_adamw(const struct element *e)
 {
-	run_update(arg, OPT_ADAMW);
+	run_update(e, OPT_ADAMW);
 }
 
-static void run_norm(void *arg)
+static void run_norm(const struct element *e)
 {
-	struct element *e = arg;
-
 	device_sum_squares(e->dev, e->a, DTYPE_F32, COUNT, 1, e->number);
 }
 
-static void run_to_f16(void *arg)
+static void run_to_f16(const struct element *e)
 {
-	struct element *e = arg;
-
 	device_cast(e->dev, e->a, DTYPE_F32, e->c, DTYPE_F16, COUNT);
 }
 
-static void run_from_f16(void *arg)
+static void run_from_f16(const struct element *e)
 {
-	struct element *e = arg;
-
 	device_cast(e->dev, e->a, DTYPE_F16, e->c, DTYPE_F32, COUNT);
 }
 
-static void run_to_bf16(void *arg)
+static void run_to_bf16(const struct element *e)
 {
-	struct element *e = arg;
-
 	device_cast(e->dev, e->a, DTYPE_F32, e->c, DTYPE_BF16, COUNT);
 }
 
-static void run_from_bf16(void *arg)
+static void run_from_bf16(const struct element *e)
 {
-	struct element *e = arg;
-
 	device_cast(e->dev, e->a, DTYPE_BF16, e->c, DTYPE_F32, COUNT);
 }
 
-static void run_mse(void *arg)
+static void run_mse(const struct element *e)
 {
-	struct element *e = arg;
-
-	device_mse(e->dev, (struct view){.data = e->a, .stride = COLUMNS},
-		   (struct view){.data = e->b, .stride = COLUMNS},
-		   (struct view){.data = e->c, .stride = COLUMNS}, COUNT / COLUMNS, COLUMNS,
-		   1e-6f, e->number);
+	device_mse(e->dev, matrix(e->a), matrix(e->b), matrix(e->c), ROWS, COLUMNS, 1e-6f,
+		   e->number);
 }
 
-static void run_cross_entropy(void *arg)
+static void run_cross_entropy(const struct element *e)
 {
-	struct element *e = arg;
+	device_cross_entropy(e->dev, matrix(e->a), e->labels, matrix(e->c), ROWS, COLUMNS,
+			     1e-6f, e->number);
+}
 
-	device_cross_entropy(e->dev, (struct view){.data = e->a, .stride = COLUMNS}, e->labels,
-			     (struct view){.data = e->c, .stride = COLUMNS}, COUNT / COLUMNS,
-			     COLUMNS, 1e-6f, e->number);
+static void run_activation(const struct element *e, enum activation act)
+{
+	device_activate(e->dev, matrix(e->d), matrix(e->b), (struct view){0}, ROWS, COLUMNS,
+			act);
+}
+
+static void run_gelu(const struct element *e)
+{
+	run_activation(e, ACT_GELU);
+}
+
+static void run_tanh(const struct element *e)
+{
+	run_activation(e, ACT_TANH);
+}
+
+static void run_silu(const struct element *e)
+{
+	run_activation(e, ACT_SILU);
+}
+
+static void run_add(const struct element *e)
+{
+	device_add(e->dev, matrix(e->d), matrix(e->b), ROWS, COLUMNS);
+}
+
+static void run_dropout(const struct element *e)
+{
+	struct dropout d = {.p = 0.1, .columns = COLUMNS};
+
+	device_dropout(e->dev, matrix(e->c), matrix(e->a), ROWS, COLUMNS, &d);
+}
+
+/* From a and, as gradient, b, to c; weight and bias are rows of d. */
+static struct norm norm_of(const struct element *e, enum norm_kind kind)
+{
+	return (struct norm){.kind = kind,
+			     .rows = ROWS,
+			     .columns = COLUMNS,
+			     .x = matrix(e->a),
+			     .y = matrix(e->b),
+			     .dx = matrix(e->c),
+			     .saved = {.data = e->saved, .stride = 2},
+			     .weight = e->d,
+			     .dweight = e->d + COLUMNS,
+			     .dbias = e->d + 2 * COLUMNS,
+			     .eps = 1e-5f};
+}
+
+static void forward_norm(const struct element *e, enum norm_kind kind)
+{
+	struct norm n = norm_of(e, kind);
+
+	n.y = n.dx;
+	device_norm_forward(e->dev, &n);
+}
+
+static void run_layer_norm(const struct element *e)
+{
+	forward_norm(e, NORM_LAYER);
+}
+
+static void run_rms_norm(const struct element *e)
+{
+	forward_norm(e, NORM_RMS);
+}
+
+static void run_norm_dinput(const struct element *e)
+{
+	struct norm n = norm_of(e, NORM_LAYER);
+
+	device_norm_backward_input(e->dev, &n);
+}
+
+static void run_norm_dweight(const struct element *e)
+{
+	struct norm n = norm_of(e, NORM_LAYER);
+
+	device_norm_backward_weight(e->dev, &n);
+}
+
+/* What is timed: the kernel, until it is done. */
+static void run_one(void *arg)
+{
+	const struct element *e = arg;
+
+	e->run(e);
+	bench_wait(e->dev, e->number);
 }
 
 static const struct {
 	const char *name;
-	void (*run)(void *);
+	void (*run)(const struct element *e);
 	int bytes; /* read and written per element */
 	enum traffic traffic;
 } list[] = {
@@ -120,6 +203,15 @@ static const struct {
 	{"norm", run_norm, 4, TRAFFIC_READ},
 	{"mse", run_mse, 12, TRAFFIC_COPY},
 	{"cross-entropy", run_cross_entropy, 8, TRAFFIC_COPY},
+	{"gelu", run_gelu, 8, TRAFFIC_IN_PLACE},
+	{"tanh", run_tanh, 8, TRAFFIC_IN_PLACE},
+	{"silu", run_silu, 8, TRAFFIC_IN_PLACE},
+	{"add", run_add, 12, TRAFFIC_IN_PLACE},
+	{"dropout", run_dropout, 8, TRAFFIC_COPY},
+	{"layer-norm", run_layer_norm, 8, TRAFFIC_COPY},
+	{"rms-norm", run_rms_norm, 8, TRAFFIC_COPY},
+	{"norm-dinput", run_norm_dinput, 12, TRAFFIC_COPY},
+	{"norm-dweight", run_norm_dweight, 8, TRAFFIC_READ},
 	{"fp32->fp16", run_to_f16, 6, TRAFFIC_COPY},
 	{"fp16->fp32", run_from_f16, 6, TRAFFIC_COPY},
 	{"fp32->bf16", run_to_bf16, 6, TRAFFIC_COPY},
@@ -134,11 +226,15 @@ static enum status allocate(struct element *e, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
 		TRY(device_alloc(e->dev, MEMORY_WORKSPACE, (uint64_t)COUNT * sizeof(float),
 				 "the benchmark's arrays", (void **)arrays[i], err));
-		rng_uniform(0, i, 0, COUNT, 0.001f, 1, *arrays[i]);
+		bench_fill(e->dev, *arrays[i], DTYPE_F32, COUNT, i, 0.001f, 1);
 	}
 	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, sizeof(*e->number), "what kernels yield",
 			 (void **)&e->number, err));
-	TRY(device_reserve(e->dev, COUNT / COLUMNS, COLUMNS, err));
+	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, ROWS * sizeof(*e->labels), "the labels",
+			 (void **)&e->labels, err));
+	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, ROWS * 2 * sizeof(*e->saved),
+			 "what norms save", (void **)&e->saved, err));
+	TRY(device_reserve(e->dev, ROWS, COLUMNS, err));
 out:
 	return st;
 }
@@ -161,7 +257,7 @@ static void put_row(struct bench *b, const char *name, double ms, double rate, d
 enum status bench_kernels(struct bench *b, struct error *err)
 {
 	enum status st;
-	static struct element e; /* its labels are too many for the stack */
+	struct element e = {0};
 	double memory[TRAFFIC_COUNT] = {0}, ms[ARRAY_SIZE(list)];
 
 	TRY(bench_open(b, 0, err));
@@ -171,7 +267,8 @@ enum status bench_kernels(struct bench *b, struct error *err)
 	TRY(bench_memory(b, memory, err));
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
 		bench_progress("kernels", (int)i, ARRAY_SIZE(list));
-		ms[i] = bench_time(b->seconds, list[i].run, &e).best_ms;
+		e.run = list[i].run;
+		ms[i] = bench_time(b->seconds, run_one, &e).best_ms;
 	}
 	TRY(bench_memory(b, memory, err));
 	bench_progress("kernels", 1, 1);

@@ -137,7 +137,7 @@ static const struct option options[] = {
 	 .help = "no progress for so long is a hang: report it and stop"},
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
-	 .meta = "SPEC", .help = "what to compute on: cpu"},
+	 .meta = "SPEC", .help = "what to compute on: cpu, virtual:..., or, for tests of devices, fenced"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",
 	 .help = "memory limit, such as 2GiB; exceeding it is an error that says what did not fit"},

@@ -21,7 +21,8 @@ const char *memory_kind_name(enum memory_kind kind)
 /* "name" or "name:..." */
 static const struct device_ops *find(const char *spec)
 {
-	static const struct device_ops *const all[] = {&device_cpu, &device_virtual};
+	static const struct device_ops *const all[] = {&device_cpu, &device_virtual,
+						       &device_fenced};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		size_t n = strlen(all[i]->name);
@@ -42,7 +43,9 @@ enum status device_open(struct device **out, const char *spec, const struct devi
 
 	if (!ops) {
 		FAIL(err, ERR_USAGE, "unknown device '%s'", spec);
-		return HINT(err, "there are cpu and virtual:gflops=100,link=1GB/s,...");
+		return HINT(
+			err,
+			"there are cpu, virtual:gflops=100,link=1GB/s,... and, for tests of devices, fenced");
 	}
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
@@ -63,7 +66,7 @@ void device_close(struct device *dev)
 	if (!dev)
 		return;
 	while (dev->allocations)
-		device_free(dev, dev->allocations->memory);
+		device_free(dev, dev->allocations->address);
 	dev->ops->close(dev);
 	free(dev);
 }
@@ -179,6 +182,7 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 		free(node);
 		return out_of_memory(dev, kind, bytes, what, err);
 	}
+	node->address = dev->ops->hide ? dev->ops->hide(dev, node->memory) : node->memory;
 	node->next = dev->allocations;
 	dev->allocations = node;
 	a->now[kind] += bytes;
@@ -187,7 +191,7 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 		a->peak[kind] = a->now[kind];
 	if (a->total > a->total_peak)
 		a->total_peak = a->total;
-	*out = node->memory;
+	*out = node->address;
 	return OK;
 }
 
@@ -217,10 +221,12 @@ void device_free(struct device *dev, void *memory)
 
 	if (!memory)
 		return;
-	while (*p && (*p)->memory != memory)
+	while (*p && (*p)->address != memory)
 		p = &(*p)->next;
 	node = *p;
 	assert(node); /* freed twice, or not this device's */
+	if (dev->ops->forget)
+		dev->ops->forget(dev);
 	*p = node->next;
 	dev->account.now[node->kind] -= node->bytes;
 	dev->account.total -= node->bytes;
@@ -327,6 +333,32 @@ void device_derive(struct device *dev, struct view dy, struct view saved, int ro
 		   enum activation act)
 {
 	dev->ops->derive(dev, dy, saved, rows, columns, act);
+}
+
+void device_add(struct device *dev, struct view to, struct view from, int rows, int columns)
+{
+	dev->ops->add(dev, to, from, rows, columns);
+}
+
+void device_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
+		    const struct dropout *d)
+{
+	dev->ops->dropout(dev, to, from, rows, columns, d);
+}
+
+void device_norm_forward(struct device *dev, const struct norm *n)
+{
+	dev->ops->norm_forward(dev, n);
+}
+
+void device_norm_backward_input(struct device *dev, const struct norm *n)
+{
+	dev->ops->norm_backward_input(dev, n);
+}
+
+void device_norm_backward_weight(struct device *dev, const struct norm *n)
+{
+	dev->ops->norm_backward_weight(dev, n);
 }
 
 void device_clear(struct device *dev, double *numbers, size_t n)

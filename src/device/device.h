@@ -149,6 +149,17 @@ void device_activate(struct device *dev, struct view y, struct view bias, struct
 void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		   enum activation act);
 
+/* to += from, of the same type. */
+void device_add(struct device *dev, struct view to, struct view from, int rows, int columns);
+/* See struct dropout; to and from are of the same type, and may be the same. */
+void device_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
+		    const struct dropout *d);
+
+/* See struct norm for what they compute. */
+void device_norm_forward(struct device *dev, const struct norm *n);
+void device_norm_backward_input(struct device *dev, const struct norm *n);
+void device_norm_backward_weight(struct device *dev, const struct norm *n);
+
 /* Numbers that kernels yield are added to doubles in device memory; here they are 0 again. */
 void device_clear(struct device *dev, double *numbers, size_t n);
 /* For the host, behind all that was computed so far; a device that computes nothing has 0. */

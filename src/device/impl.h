@@ -12,6 +12,10 @@ struct device_ops {
 	/* Zeroed memory of that size, or NULL. */
 	void *(*map)(struct device *dev, uint64_t bytes);
 	void (*unmap)(struct device *dev, void *memory, uint64_t bytes);
+	/* The address that is handed out for memory of map's or of a source; the memory itself
+	   where it is NULL. forget: it will be freed now. */
+	void *(*hide)(struct device *dev, void *memory);
+	void (*forget)(struct device *dev);
 	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
 	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
 	/* Queues and host views; where all is NULL the caller does the work at once, and the
@@ -40,6 +44,13 @@ struct device_ops {
 			 struct view before, int rows, int columns, enum activation act);
 	void (*derive)(struct device *dev, struct view dy, struct view saved, int rows,
 		       int columns, enum activation act);
+	void (*add)(struct device *dev, struct view to, struct view from, int rows,
+		    int columns);
+	void (*dropout)(struct device *dev, struct view to, struct view from, int rows,
+			int columns, const struct dropout *d);
+	void (*norm_forward)(struct device *dev, const struct norm *n);
+	void (*norm_backward_input)(struct device *dev, const struct norm *n);
+	void (*norm_backward_weight)(struct device *dev, const struct norm *n);
 	void (*clear)(struct device *dev, double *numbers, size_t n);
 	void (*numbers)(struct device *dev, const double *numbers, size_t n, double *out);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
@@ -58,7 +69,8 @@ struct device_ops {
 
 struct allocation {
 	struct allocation *next;
-	void *memory;
+	void *memory;  /* where it is */
+	void *address; /* what it is called: see hide */
 	uint64_t bytes;
 	enum memory_kind kind;
 	bool shared; /* of the source */
@@ -79,6 +91,6 @@ struct device {
 	void *source_arg;
 };
 
-extern const struct device_ops device_cpu, device_virtual;
+extern const struct device_ops device_cpu, device_virtual, device_fenced;
 
 #endif

@@ -78,6 +78,60 @@ struct linear {
 	bool accumulate; /* weight gradient: add to what is there */
 };
 
+#define NORMS(X)          \
+	X(NONE, "none")   \
+	X(LAYER, "layer") \
+	X(RMS, "rms")
+#define NORM(name, ...) NORM_##name,
+enum norm_kind { NORMS(NORM) };
+enum { NORM_COUNT = NAMES_COUNT(NORMS) };
+extern const char *const norm_names[]; /* NULL-terminated */
+
+/*
+ * Rows brought to mean 0 and deviation 1 (layer), or to a mean square of 1 (rms), as PyTorch
+ * defines it: with x^ = (x - mean) / sqrt(variance + eps) and rms without the mean,
+ * y = x^ * weight + bias;
+ * dx = (g - mean of g - x^ * mean of g x^) / sqrt(variance + eps), where g = dy * weight, and
+ * rms is without the mean of g;
+ * dweight (+)= column sums of dy * x^, dbias (+)= column sums of dy.
+ */
+struct norm {
+	enum norm_kind kind; /* not NORM_NONE */
+	int rows, columns;
+	struct view x;	   /* (rows, columns): what goes in, for the gradients too */
+	struct view y;	   /* (rows, columns): y or dy */
+	struct view dx;	   /* (rows, columns); may be dy */
+	struct view saved; /* (rows, 2) in fp32, from forward: mean (rms: 0), and the factor
+			      1 / sqrt(variance + eps) */
+	const void *weight, *bias; /* (columns); bias may be NULL */
+	void *dweight, *dbias;	   /* (columns); dbias may be NULL */
+	enum dtype type;	   /* of weight and bias */
+	enum dtype grad_type;	   /* of dweight and dbias */
+	float eps;
+	bool accumulate; /* dweight, dbias: add to what is there */
+};
+
+/*
+ * to = from / (1 - p) where it is kept, else 0. Element (r, c) of a call is element (row + r,
+ * column + c) of a whole matrix of so many columns, and what is kept is a pure function of that
+ * place: any cut into calls gives the same mask. With index = row * columns + column it is kept
+ * if word number index of the stream (see base/rng.h) is at least p * 2^32.
+ */
+struct dropout {
+	double p; /* 0 to 1 */
+	uint64_t seed, stream;
+	int64_t row, column; /* of the whole matrix, where the call begins */
+	int64_t columns;     /* of the whole matrix */
+};
+
+/* Is that element of the whole matrix kept? For who writes the mask down. */
+bool dropout_keeps(const struct dropout *d, int64_t row, int64_t column);
+
+/* Words below this drop their element: 0 to 2^32. */
+uint64_t dropout_bound(const struct dropout *d);
+/* What is kept is multiplied by this. */
+float dropout_factor(const struct dropout *d);
+
 #define OPTIMIZERS(X)           \
 	X(SGD, "sgd")           \
 	X(MOMENTUM, "momentum") \

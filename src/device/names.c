@@ -2,6 +2,7 @@
 #include "device/kernel.h"
 
 const char *const activation_names[] = {NAMES_OF(ACTIVATIONS)};
+const char *const norm_names[] = {NAMES_OF(NORMS)};
 const char *const optimizer_names[] = {NAMES_OF(OPTIMIZERS)};
 
 enum activation_saves activation_saves(enum activation act)

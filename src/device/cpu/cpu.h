@@ -28,11 +28,21 @@ void cpu_forward(struct device *dev, const struct linear *l);
 void cpu_backward_input(struct device *dev, const struct linear *l);
 void cpu_backward_weight(struct device *dev, const struct linear *l);
 
-/* cpu_element.c */
+/* cpu_rows.c */
 void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		  int rows, int columns, enum activation act);
 void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
 		enum activation act);
+void cpu_add(struct device *dev, struct view to, struct view from, int rows, int columns);
+void cpu_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
+		 const struct dropout *d);
+
+/* cpu_norm.c */
+void cpu_norm_forward(struct device *dev, const struct norm *n);
+void cpu_norm_backward_input(struct device *dev, const struct norm *n);
+void cpu_norm_backward_weight(struct device *dev, const struct norm *n);
+
+/* cpu_element.c */
 void cpu_clear(struct device *dev, double *numbers, size_t n);
 void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,

@@ -6,39 +6,12 @@
 #include "base/half.h"
 #include "base/util.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/pieces.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum {
-	CHUNK = 1 << 15, /* elements of a partial sum, at least */
-	PIECE = 4096,	 /* 16-bit elements that are converted at once, in scratch */
-};
-
-/* A thread's own; NULL where none was reserved, which fp32 does without. */
-static float *scratch_of(const struct cpu *cpu, int part)
-{
-	return cpu->scratch ? cpu->scratch + (size_t)part * SCRATCH : NULL;
-}
-
-/* n elements from number i on as floats: where they are, or converted into room. */
-static float *widen(const struct kernels *k, const void *p, size_t i, enum dtype type, size_t n,
-		    float *room)
-{
-	if (type == DTYPE_F32)
-		return (float *)(uintptr_t)p + i;
-	(type == DTYPE_F16 ? k->f16_to_f32 : k->bf16_to_f32)((const uint16_t *)p + i, room, n);
-	return room;
-}
-
-/* Put them back if they were converted. */
-static void narrow(const struct kernels *k, const float *from, void *p, size_t i,
-		   enum dtype type, size_t n)
-{
-	if (type != DTYPE_F32)
-		(type == DTYPE_F16 ? k->f32_to_f16 : k->f32_to_bf16)(from, (uint16_t *)p + i,
-								     n);
-}
+enum { CHUNK = 1 << 15 }; /* elements of a partial sum, at least */
 
 struct sum_job {
 	struct cpu *cpu;
@@ -75,85 +48,6 @@ static int64_t chunk_for(size_t n)
 	int64_t chunk = round_up(ceil_div((int64_t)n, PARTIALS), 64);
 
 	return chunk > CHUNK ? chunk : CHUNK;
-}
-
-struct activation_job {
-	struct cpu *cpu;
-	struct view y, other; /* before, or saved */
-	struct view bias;     /* one row */
-	int rows, columns;
-	enum activation act;
-};
-
-/* Columns [c, c + n) of a row. */
-static void activate_piece(const struct activation_job *job, int r, int c, int n,
-			   float *scratch)
-{
-	const struct kernels *k = job->cpu->kernels;
-	struct view y = view_from(job->y, (size_t)r), before = view_from(job->other, (size_t)r);
-	size_t at = (size_t)c, count = (size_t)n;
-	float *values = widen(k, y.data, at, y.type, count, scratch);
-	float *bias = widen(k, job->bias.data, at, job->bias.type, count, scratch + PIECE);
-	float *room = NULL;
-
-	if (before.data)
-		room = before.type == DTYPE_F32 ? (float *)before.data + c
-						: scratch + 2 * PIECE;
-	k->activate_row(values, bias, room, n, job->act);
-	narrow(k, values, y.data, at, y.type, count);
-	if (room)
-		narrow(k, room, before.data, at, before.type, count);
-}
-
-static void derive_piece(const struct activation_job *job, int r, int c, int n, float *scratch)
-{
-	const struct kernels *k = job->cpu->kernels;
-	struct view dy = view_from(job->y, (size_t)r), saved = view_from(job->other, (size_t)r);
-	size_t at = (size_t)c, count = (size_t)n;
-	float *values = widen(k, dy.data, at, dy.type, count, scratch);
-
-	k->derive_row(values, widen(k, saved.data, at, saved.type, count, scratch + PIECE), n,
-		      job->act);
-	narrow(k, values, dy.data, at, dy.type, count);
-}
-
-static void activate_part(void *arg, int part, int parts)
-{
-	const struct activation_job *job = arg;
-	int end = (int)part_begin(job->rows, part + 1, parts);
-
-	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
-		for (int c = 0; c < job->columns; c += PIECE)
-			activate_piece(job, r, c, imin(PIECE, job->columns - c),
-				       scratch_of(job->cpu, part));
-}
-
-static void derive_part(void *arg, int part, int parts)
-{
-	const struct activation_job *job = arg;
-	int end = (int)part_begin(job->rows, part + 1, parts);
-
-	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
-		for (int c = 0; c < job->columns; c += PIECE)
-			derive_piece(job, r, c, imin(PIECE, job->columns - c),
-				     scratch_of(job->cpu, part));
-}
-
-void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
-		  int rows, int columns, enum activation act)
-{
-	struct activation_job job = {cpu_of(dev), y, before, bias, rows, columns, act};
-
-	pool_run(cpu_of(dev)->pool, activate_part, &job);
-}
-
-void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
-		enum activation act)
-{
-	struct activation_job job = {cpu_of(dev), dy, saved, {0}, rows, columns, act};
-
-	if (act != ACT_NONE)
-		pool_run(cpu_of(dev)->pool, derive_part, &job);
 }
 
 struct loss_args {

@@ -16,10 +16,19 @@ enum {
 	BLOCK = 512,		  /* outputs of a block of packed output gradients */
 	BLOCK_STRIDE = 528,	  /* a row of such a block, off the power of two */
 	SCRATCH = ROWS_MAX * 512, /* floats of working memory per thread */
+	PIECE = 4096,		  /* of a row that elementwise kernels take at once */
 };
 
 /* Floats that the packed output gradients of rows x out need. */
 size_t kernels_packed_size(int rows, int out);
+
+/* Up to PIECE columns of a row of a norm, all as floats. */
+struct norm_piece {
+	int n;
+	const float *x, *dy, *weight, *bias; /* bias: or NULL */
+	float mean, factor;		     /* x^ = (x - mean) * factor */
+	float *out;			     /* y, or dx */
+};
 
 struct kernels {
 	const char *name;
@@ -45,6 +54,25 @@ struct kernels {
 			     enum activation act);
 	/* dy *= act'(saved), which is as in struct linear. */
 	void (*derive_row)(float *dy, const float *saved, int n, enum activation act);
+
+	/* to += from */
+	void (*add)(float *to, const float *from, int n);
+	/* Up to PIECE elements of the whole matrix, from that index on. */
+	void (*dropout)(float *to, const float *from, int n, const struct dropout *d,
+			uint64_t first);
+
+	/* The sum of x. */
+	double (*norm_sum)(const struct norm_piece *p);
+	/* Adds the sums of x - mean and of its square. */
+	void (*norm_spread)(const struct norm_piece *p, double sums[2]);
+	/* y = x^ * weight + bias */
+	void (*norm_forward)(const struct norm_piece *p);
+	/* Adds the sums of g and of g * x^ for g = dy * weight. */
+	void (*norm_sums)(const struct norm_piece *p, double sums[2]);
+	/* dx = (g - means[0] - x^ * means[1]) * factor */
+	void (*norm_input)(const struct norm_piece *p, const float means[2]);
+	/* dweight += dy * x^, dbias += dy */
+	void (*norm_weight)(const struct norm_piece *p, float *dweight, float *dbias);
 
 	/* Update elements [begin, end); returns the sum of squares of grad there. */
 	double (*update)(const struct update *u, size_t begin, size_t end);

@@ -149,6 +149,82 @@ static void derive_row(float *dy, const float *saved, int n, enum activation act
 		dy[i] *= (float)act_slope(saved[i], act);
 }
 
+static void add(float *to, const float *from, int n)
+{
+	for (int i = 0; i < n; i++)
+		to[i] += from[i];
+}
+
+static void dropout(float *to, const float *from, int n, const struct dropout *d,
+		    uint64_t first)
+{
+	float factor = dropout_factor(d);
+
+	for (int i = 0; i < n; i++) {
+		int64_t index = (int64_t)first + i;
+
+		to[i] = dropout_keeps(d, index / d->columns, index % d->columns)
+				? from[i] * factor
+				: 0;
+	}
+}
+
+static double norm_sum(const struct norm_piece *p)
+{
+	double sum = 0;
+
+	for (int i = 0; i < p->n; i++)
+		sum += p->x[i];
+	return sum;
+}
+
+static void norm_spread(const struct norm_piece *p, double sums[2])
+{
+	for (int i = 0; i < p->n; i++) {
+		double away = (double)p->x[i] - p->mean;
+
+		sums[0] += away;
+		sums[1] += away * away;
+	}
+}
+
+static double normed(const struct norm_piece *p, int i)
+{
+	return ((double)p->x[i] - p->mean) * p->factor;
+}
+
+static void norm_forward(const struct norm_piece *p)
+{
+	for (int i = 0; i < p->n; i++)
+		p->out[i] = (float)(normed(p, i) * p->weight[i] + (p->bias ? p->bias[i] : 0));
+}
+
+static void norm_sums(const struct norm_piece *p, double sums[2])
+{
+	for (int i = 0; i < p->n; i++) {
+		double g = (double)p->dy[i] * p->weight[i];
+
+		sums[0] += g;
+		sums[1] += g * normed(p, i);
+	}
+}
+
+static void norm_input(const struct norm_piece *p, const float means[2])
+{
+	for (int i = 0; i < p->n; i++)
+		p->out[i] = (float)(((double)p->dy[i] * p->weight[i] - means[0] -
+				     normed(p, i) * means[1]) *
+				    p->factor);
+}
+
+static void norm_weight(const struct norm_piece *p, float *dweight, float *dbias)
+{
+	for (int i = 0; i < p->n; i++) {
+		dweight[i] += (float)(p->dy[i] * normed(p, i));
+		dbias[i] += p->dy[i];
+	}
+}
+
 static double update(const struct update *u, size_t begin, size_t end)
 {
 	double squares = 0;
@@ -232,6 +308,14 @@ const struct kernels kernels_reference = {
 	.cross_entropy_row = cross_entropy_row,
 	.activate_row = activate_row,
 	.derive_row = derive_row,
+	.add = add,
+	.dropout = dropout,
+	.norm_sum = norm_sum,
+	.norm_spread = norm_spread,
+	.norm_forward = norm_forward,
+	.norm_sums = norm_sums,
+	.norm_input = norm_input,
+	.norm_weight = norm_weight,
 	.update = update,
 	.sum_squares = sum_squares,
 	.f32_to_f16 = f32_to_f16,

@@ -3,9 +3,11 @@
  * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
  */
 #include "device/cpu/activation.h"
+#include "device/cpu/simd_dropout.h"
 #include "device/cpu/simd_element.h"
 #include "device/cpu/simd_forward.h"
 #include "device/cpu/simd_input.h"
+#include "device/cpu/simd_norm.h"
 #include "device/cpu/simd_weight.h"
 
 /* dy . act'(saved) of some outputs of a row, which are in values, where dy is too. */
@@ -76,6 +78,14 @@ const struct kernels SIMD_TABLE = {
 	.cross_entropy_row = simd_cross_entropy_row,
 	.activate_row = simd_activate_row,
 	.derive_row = simd_derive_row,
+	.add = simd_add,
+	.dropout = simd_dropout,
+	.norm_sum = simd_norm_sum,
+	.norm_spread = simd_norm_spread,
+	.norm_forward = simd_norm_forward,
+	.norm_sums = simd_norm_sums,
+	.norm_input = simd_norm_input,
+	.norm_weight = simd_norm_weight,
 	.update = simd_update,
 	.sum_squares = simd_sum_squares,
 	.f32_to_f16 = simd_f32_to_f16,

@@ -81,6 +81,16 @@ static double simd_cross_entropy_row(const float *y, int label, float *dy, int n
 	return log(total) - ((double)y[label] - (double)top);
 }
 
+static void simd_add(float *to, const float *from, int n)
+{
+	int i = 0;
+
+	for (; i + VL <= n; i += VL)
+		store(to + i, load(to + i) + load(from + i));
+	for (; i < n; i++)
+		to[i] += from[i];
+}
+
 /* VL elements from number i on. working: its type, or DTYPE_F32 if there is none. */
 INLINE vec update_vector(const struct update *u, size_t i, const enum optimizer kind,
 			 const enum dtype grad_type, const enum dtype working)

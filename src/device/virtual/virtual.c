@@ -299,6 +299,35 @@ static void virtual_derive(struct device *dev, struct view dy, struct view saved
 	move(dev, (double)rows * columns, dy.type, 3);
 }
 
+static void virtual_add(struct device *dev, struct view to, struct view from, int rows,
+			int columns)
+{
+	(void)from;
+	move(dev, (double)rows * columns, to.type, 3);
+}
+
+static void virtual_dropout(struct device *dev, struct view to, struct view from, int rows,
+			    int columns, const struct dropout *d)
+{
+	(void)from, (void)d;
+	move(dev, (double)rows * columns, to.type, 2);
+}
+
+static void virtual_norm_forward(struct device *dev, const struct norm *n)
+{
+	move(dev, (double)n->rows * n->columns, n->x.type, 2);
+}
+
+static void virtual_norm_backward_input(struct device *dev, const struct norm *n)
+{
+	move(dev, (double)n->rows * n->columns, n->x.type, 3);
+}
+
+static void virtual_norm_backward_weight(struct device *dev, const struct norm *n)
+{
+	move(dev, (double)n->rows * n->columns, n->x.type, 2);
+}
+
 /* Nothing is computed: what kernels yield is nowhere, and who reads it gets zeros. */
 static void virtual_write(struct device *dev, void *memory, enum dtype type, size_t n,
 			  const float *values)
@@ -398,6 +427,11 @@ const struct device_ops device_virtual = {
 	.backward_weight = product,
 	.activate = virtual_activate,
 	.derive = virtual_derive,
+	.add = virtual_add,
+	.dropout = virtual_dropout,
+	.norm_forward = virtual_norm_forward,
+	.norm_backward_input = virtual_norm_backward_input,
+	.norm_backward_weight = virtual_norm_backward_weight,
 	.clear = virtual_clear,
 	.numbers = virtual_numbers,
 	.mse = virtual_mse,

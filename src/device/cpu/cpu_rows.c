@@ -1,0 +1,144 @@
+/*
+ * cpu_rows.c - activations, sums and dropout of matrices whose rows may lie apart: rows are cut
+ * among the threads, and each is taken a piece at a time, in fp32.
+ */
+#include "base/util.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/pieces.h"
+
+struct rows_job {
+	struct cpu *cpu;
+	struct view to, from; /* from: what else there is, such as what was saved */
+	struct view bias;     /* one row */
+	int rows, columns;
+	enum activation act;
+	const struct dropout *dropout;
+	/* Columns [c, c + n) of row r. */
+	void (*piece)(const struct rows_job *job, int r, int c, int n, float *scratch);
+};
+
+static void rows_part(void *arg, int part, int parts)
+{
+	const struct rows_job *job = arg;
+	int end = (int)part_begin(job->rows, part + 1, parts);
+
+	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++)
+		for (int c = 0; c < job->columns; c += PIECE)
+			job->piece(job, r, c, imin(PIECE, job->columns - c),
+				   scratch_of(job->cpu, part));
+}
+
+static void run(struct rows_job *job)
+{
+	pool_run(job->cpu->pool, rows_part, job);
+}
+
+static void activate_piece(const struct rows_job *job, int r, int c, int n, float *scratch)
+{
+	const struct kernels *k = job->cpu->kernels;
+	struct view y = view_from(job->to, (size_t)r), before = view_from(job->from, (size_t)r);
+	size_t at = (size_t)c, count = (size_t)n;
+	float *values = widen(k, y.data, at, y.type, count, scratch);
+	float *bias = widen(k, job->bias.data, at, job->bias.type, count, scratch + PIECE);
+	float *room = NULL;
+
+	if (before.data)
+		room = before.type == DTYPE_F32 ? (float *)before.data + c
+						: scratch + 2 * PIECE;
+	k->activate_row(values, bias, room, n, job->act);
+	narrow(k, values, y.data, at, y.type, count);
+	if (room)
+		narrow(k, room, before.data, at, before.type, count);
+}
+
+void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
+		  int rows, int columns, enum activation act)
+{
+	struct rows_job job = {.cpu = cpu_of(dev),
+			       .to = y,
+			       .from = before,
+			       .bias = bias,
+			       .rows = rows,
+			       .columns = columns,
+			       .act = act,
+			       .piece = activate_piece};
+
+	run(&job);
+}
+
+static void derive_piece(const struct rows_job *job, int r, int c, int n, float *scratch)
+{
+	const struct kernels *k = job->cpu->kernels;
+	struct view dy = view_from(job->to, (size_t)r), saved = view_from(job->from, (size_t)r);
+	size_t at = (size_t)c, count = (size_t)n;
+	float *values = widen(k, dy.data, at, dy.type, count, scratch);
+
+	k->derive_row(values, widen(k, saved.data, at, saved.type, count, scratch + PIECE), n,
+		      job->act);
+	narrow(k, values, dy.data, at, dy.type, count);
+}
+
+void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
+		enum activation act)
+{
+	struct rows_job job = {.cpu = cpu_of(dev),
+			       .to = dy,
+			       .from = saved,
+			       .rows = rows,
+			       .columns = columns,
+			       .act = act,
+			       .piece = derive_piece};
+
+	if (act != ACT_NONE)
+		run(&job);
+}
+
+static void add_piece(const struct rows_job *job, int r, int c, int n, float *scratch)
+{
+	const struct kernels *k = job->cpu->kernels;
+	struct view to = view_from(job->to, (size_t)r), from = view_from(job->from, (size_t)r);
+	size_t at = (size_t)c, count = (size_t)n;
+	float *values = widen(k, to.data, at, to.type, count, scratch);
+
+	k->add(values, widen(k, from.data, at, from.type, count, scratch + PIECE), n);
+	narrow(k, values, to.data, at, to.type, count);
+}
+
+void cpu_add(struct device *dev, struct view to, struct view from, int rows, int columns)
+{
+	struct rows_job job = {.cpu = cpu_of(dev),
+			       .to = to,
+			       .from = from,
+			       .rows = rows,
+			       .columns = columns,
+			       .piece = add_piece};
+
+	run(&job);
+}
+
+static void dropout_piece(const struct rows_job *job, int r, int c, int n, float *scratch)
+{
+	const struct kernels *k = job->cpu->kernels;
+	const struct dropout *d = job->dropout;
+	struct view to = view_from(job->to, (size_t)r), from = view_from(job->from, (size_t)r);
+	size_t at = (size_t)c, count = (size_t)n;
+	float *room = to.type == DTYPE_F32 ? (float *)to.data + c : scratch;
+
+	k->dropout(room, widen(k, from.data, at, from.type, count, scratch), n, d,
+		   (uint64_t)((d->row + r) * d->columns + d->column + c));
+	narrow(k, room, to.data, at, to.type, count);
+}
+
+void cpu_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
+		 const struct dropout *d)
+{
+	struct rows_job job = {.cpu = cpu_of(dev),
+			       .to = to,
+			       .from = from,
+			       .rows = rows,
+			       .columns = columns,
+			       .dropout = d,
+			       .piece = dropout_piece};
+
+	run(&job);
+}
