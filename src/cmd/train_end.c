@@ -45,7 +45,7 @@ enum status training_keep(struct training *t, struct error *err)
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine, t->done);
 	TRY(training_gather_times(t, &t->times, err));
 	TRY(gather(t, t->summaries, sizeof(*t->summaries), err));
-	t->engine->kept_at = clock_ms();
+	engine_kept(t->engine);
 	if (t->rank->number > 0)
 		return OK;
 	pthread_mutex_lock(&k->lock);
@@ -136,7 +136,7 @@ out:
 /* What kolm verify compares. */
 static enum status write_record(struct training *t, struct error *err)
 {
-	int replica = sketch_replica(t->engine, t->engine->step);
+	int replica = sketch_replica(t->engine, t->done - 1);
 	enum status st;
 
 	TRY(dump_masters(t->engine, replica, t->record_folder, err));
@@ -151,6 +151,11 @@ out:
 static void put_options(const void *options, struct json *j)
 {
 	options_write_json(options, j);
+}
+
+static void fill_held_out(void *arg, int64_t first, int rows, const struct batch *b)
+{
+	data_held_out(arg, first, rows, b);
 }
 
 enum status training_finish(struct training *t, struct error *err)
@@ -169,7 +174,8 @@ enum status training_finish(struct training *t, struct error *err)
 	if (t->record_folder && !t->stopped)
 		TRY(write_record(t, err));
 	if (evaluated)
-		TRY(engine_evaluate(t->engine, &t->data, &evaluation, err));
+		TRY(engine_evaluate(t->engine, t->data.held_out, fill_held_out, &t->data,
+				    &evaluation, err));
 	if (t->rank->number == 0)
 		TRY(close_run(t, evaluated ? &evaluation : NULL, err));
 out:

@@ -85,7 +85,8 @@ static enum status predict(const struct training *t, struct prediction *p, struc
 
 	*p = (struct prediction){.rank = -1};
 	engine.plan = true;
-	engine.rank = NULL; /* it has no groups, and is any of them in turn */
+	engine.world = NULL; /* it has no groups, and is any of them in turn */
+	engine.observer = (struct engine_observer){0};
 	TRY(device_open(&dev, t->config.device, &options, err));
 	for (engine.plan_rank = 0; engine.plan_rank < ranks; engine.plan_rank++)
 		TRY(predict_rank(t, dev, &engine, p, err));

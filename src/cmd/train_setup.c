@@ -22,16 +22,8 @@ enum status training_prepare(struct training *t, struct error *err)
 	/* With one stage there is nothing to interleave. */
 	kind = schedule_for(kind, c->pp);
 	c->chunks = schedule_chunks(kind, c->chunks);
-	TRY(data_open(&t->data, c->data, (enum data_task)c->loss, c->dim, (uint64_t)c->seed,
-		      c->holdout, err));
-	t->shape = (struct model_shape){.depth = c->depth,
-					.in = t->data.in,
-					.dim = c->dim,
-					.out = t->data.out,
-					.act = (enum activation)c->activation,
-					.rows = c->micro_batch_size};
-	TRY(partition_check_split(&t->shape, c->mp, err));
-	TRY(partition_init(&t->partition, &t->shape, c->pp, c->chunks, c->layers_per_stage,
+	TRY(training_build_model(t, err));
+	TRY(partition_init(&t->partition, &t->model, c->pp, c->chunks, c->layers_per_stage,
 			   err));
 	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
 	TRY(training_plan_memory(t, err));
@@ -102,14 +94,25 @@ static enum dtype grad_type_of(const struct config *c)
 	return (enum dtype)c->precision;
 }
 
+static void say_where(void *arg, const char *place)
+{
+	rank_at(arg, "%s", place);
+}
+
+static int asked_to_stop(void *arg)
+{
+	return rank_stop(arg);
+}
+
 struct engine_options training_engine_options(const struct training *t)
 {
 	const struct config *c = &t->config;
 
 	return (struct engine_options){
-		.shape = t->shape,
+		.model = &t->model,
+		.loss = t->loss,
+		.rows = c->micro_batch_size,
 		.micro_batches = c->micro_batches,
-		.labelled = t->data.labelled,
 		.optimizer = {.kind = (enum optimizer)c->optimizer,
 			      .lr = (float)c->lr,
 			      .momentum = (float)c->momentum,
@@ -128,12 +131,14 @@ struct engine_options training_engine_options(const struct training *t)
 		.grad_type = grad_type_of(c),
 		.scaler = scaler_of(c),
 		.base = c->engine == ENGINE_BASE,
-		.rank = t->rank,
-		.grid = &t->grid,
+		.world = t->rank ? t->rank->world : NULL,
+		.grid = t->grid,
 		.partition = &t->partition,
 		.schedule = &t->schedule,
 		.inject = &t->inject,
+		.pace = t->rank ? &t->rank->pace : NULL,
 		.records = (struct records *)&t->records,
+		.observer = {.arg = t->rank, .at = say_where, .stop = asked_to_stop},
 		.keep_ms = t->rank && t->rank->hurried ? KEEP_MS : 0,
 	};
 }

@@ -236,9 +236,14 @@ static bool is_for_bytes(const struct comm *c, enum comm_op op, size_t n)
 	case COMM_SCATTER:
 	case COMM_GATHER:
 		return n % (size_t)c->size == 0;
-	default:
-		return op == COMM_BROADCAST || op == COMM_BARRIER;
+	case COMM_BROADCAST:
+	case COMM_BARRIER:
+		return true;
+	case COMM_ALLREDUCE:
+	case COMM_REDUCE_SCATTER:
+		break;
 	}
+	return false;
 }
 
 void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,

@@ -3,7 +3,9 @@
 #include "base/dtype.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/units.h"
 #include "base/util.h"
+#include "model/models.h"
 #include "data/data.h"
 #include "engine/dump.h"
 #include "engine/sync.h"
@@ -12,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20 };
+enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20, DEPTH_MAX = 4096 };
 
 const char *const engine_names[] = {NAMES_OF(CONFIG_ENGINES)};
 
-static const char *const models[] = {"mlp", NULL};
+static const char *const models[] = {NAMES_OF(MODELS)};
 static const char *const grad_dtypes[] = {NAMES_OF(CONFIG_GRAD_DTYPES)};
 static const char *const transports[] = {NAMES_OF(CONFIG_TRANSPORTS)};
 static const char *const pins[] = {NAMES_OF(CONFIG_PINS)};
@@ -47,9 +49,19 @@ static const struct option options[] = {
 	{"dim", .group = "Model", .type = OPTION_INT, AT(dim), .initial = "1024", .meta = "N",
 	 .min = 1, .max = DIM_MAX, .help = "width of the layers"},
 	{"depth", .group = "Model", .type = OPTION_INT, AT(depth), .initial = "8", .meta = "N",
-	 .min = 1, .max = 4096, .help = "number of layers"},
+	 .min = 1, .max = DEPTH_MAX, .help = "number of layers"},
+	{"widths", .group = "Model", .type = OPTION_STRING, TEXT_AT(widths), .initial = "",
+	 .meta = "A,B,...", .help = "instead of --dim and --depth: the width of what goes in, of what is between the layers, "
+	 "and of what comes out, such as 784,512,256,10"},
 	{"activation", .group = "Model", CHOICE(activation, activation_names), .initial = "relu",
 	 .help = "after every layer but the last"},
+	{"norm", .group = "Model", CHOICE(norm, norm_names), .initial = "none",
+	 .help = "before every layer but the first"},
+	{"residual", .group = "Model", .type = OPTION_FLAG, AT(residual), .initial = "false",
+	 .help = "layers that are as wide as their input add to it, the last one excepted"},
+	{"dropout", .group = "Model", .type = OPTION_FLOAT, AT(dropout), .initial = "0",
+	 .meta = "P", .min = 0, .max = 0.99,
+	 .help = "share of what every layer but the last yields that is set to 0 in training"},
 	{"loss", .group = "Model", CHOICE(loss, data_task_names), .initial = "auto",
 	 .help = "auto: cross-entropy where the last column of the data is whole numbers from 0 to 999, otherwise mse"},
 
@@ -181,6 +193,7 @@ static const char *const examples[] = {
 	"kolm train --optimizer adamw --dim 256 --steps 200",
 	"kolm train --batch 256 --micro-batches 8         # accumulate 8 micro-batches of 32",
 	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
+	"kolm train --widths 784,512,256,10 --norm layer --activation gelu --dropout 0.1",
 	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
 	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
 	"kolm train --precision fp16 --optimizer adamw",
@@ -288,11 +301,48 @@ static void drop_outdated(struct config *c)
 
 	if (options_source(v, "chunks") == SOURCE_FILE && schedule == SOURCE_COMMAND_LINE)
 		c->chunks = 0;
+	if (options_source(v, "widths") == SOURCE_FILE &&
+	    (depth == SOURCE_COMMAND_LINE || options_source(v, "dim") == SOURCE_COMMAND_LINE))
+		c->widths[0] = '\0';
 	if (options_source(v, "layers-per-stage") == SOURCE_FILE &&
 	    (pp == SOURCE_COMMAND_LINE || depth == SOURCE_COMMAND_LINE ||
+	     options_source(v, "widths") == SOURCE_COMMAND_LINE ||
 	     schedule == SOURCE_COMMAND_LINE ||
 	     options_source(v, "chunks") == SOURCE_COMMAND_LINE))
 		c->layers_per_stage[0] = '\0';
+}
+
+static enum status bad_widths(const char *word, const char *why, struct error *err)
+{
+	FAIL(err, ERR_USAGE, "--widths: '%.32s' %s", word, why);
+	return HINT(err,
+		    "at least two numbers, such as 784,512,256,10, up to %d, for at most "
+		    "%d layers",
+		    DIM_MAX, DEPTH_MAX);
+}
+
+/* With --widths, --depth follows. */
+static enum status read_widths(struct config *c, struct error *err)
+{
+	char copy[sizeof(c->widths)], *rest = copy, *word;
+	int64_t width;
+
+	if (!*c->widths)
+		return OK;
+	if (options_source(&c->values, "widths") == SOURCE_COMMAND_LINE &&
+	    (options_source(&c->values, "dim") == SOURCE_COMMAND_LINE ||
+	     options_source(&c->values, "depth") == SOURCE_COMMAND_LINE)) {
+		FAIL(err, ERR_USAGE, "--widths contradicts --dim and --depth");
+		return HINT(err, "leave one of them out");
+	}
+	strcpy(copy, c->widths);
+	for (c->depth = -1; (word = strsep(&rest, ",")); c->depth++) {
+		if (!units_parse_int(word, &width) || width < 1 || width > DIM_MAX)
+			return bad_widths(word, "is no width", err);
+		if (c->depth == DEPTH_MAX)
+			return bad_widths(word, "is too much", err);
+	}
+	return c->depth < 1 ? bad_widths(c->widths, "has no layer", err) : OK;
 }
 
 static enum status validate(struct config *c, struct error *err)
@@ -314,6 +364,8 @@ static enum status validate(struct config *c, struct error *err)
 		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
 	}
 	drop_outdated(c);
+	if (read_widths(c, err) != OK)
+		return err->code;
 	if (c->amp) {
 		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&
 		    c->precision != DTYPE_F16) {

@@ -42,8 +42,12 @@ struct config {
 	int nproc_per_node;
 	int transport; /* enum config_transport */
 	/* the model */
-	int model; /* "mlp", the only one */
+	int model; /* enum model_kind */
 	int dim, depth;
+	char widths[8192]; /* instead, or "" */
+	int norm;	   /* enum norm_kind */
+	bool residual;
+	double dropout;
 	int activation; /* enum activation */
 	int loss;	/* enum data_task */
 	/* the batch: batch = dp * micro_batches * micro_batch_size */

@@ -74,7 +74,7 @@ static struct view take(struct plan *p, int columns, enum dtype type)
 	return v;
 }
 
-static void take_rooms(struct plan *p, const struct room *rooms, int n, struct view *out)
+static void take_rooms(struct plan *p, const struct layer_room *rooms, int n, struct view *out)
 {
 	for (int i = 0; i < n; i++)
 		out[i] = take(p, rooms[i].columns, rooms[i].wide ? DTYPE_F32 : p->type);

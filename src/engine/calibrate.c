@@ -41,8 +41,7 @@ static double ms_since_begin(const struct trial *t)
 static int repetitions(const struct engine *e)
 {
 	const struct engine_options *o = &e->options;
-	double flops =
-		model_flops(o->model) * o->rows / o->grid.pp / e->n_chunks / o->grid.mp;
+	double flops = model_flops(o->model) * o->rows / o->grid.pp / e->n_chunks / o->grid.mp;
 
 	if (device_is_virtual(e->dev))
 		return 1;

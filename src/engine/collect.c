@@ -25,9 +25,8 @@ static int rank_of(const struct collection *c, const struct tensor *t, int shard
 {
 	const struct engine_options *o = &c->e->options;
 	int part = partition_part_of(o->partition, t->layer);
-	struct coords at = {.dp = c->replica,
-			    .pp = schedule_place(o->schedule, part).stage,
-			    .mp = shard};
+	struct coords at = {
+		.dp = c->replica, .pp = schedule_place(o->schedule, part).stage, .mp = shard};
 
 	return grid_rank(&o->grid, at);
 }
@@ -76,7 +75,8 @@ static enum status collect_tensor(struct collection *c, int tensor, struct error
 	const struct engine *e = c->e;
 	const struct tensor *t = &e->options.model->tensors[tensor];
 	int mp = e->options.grid.mp, rows = tensor_own_rows(t, mp);
-	int slices = t->split == SPLIT_ROWS ? mp : 1, parts = t->split == SPLIT_COLUMNS ? mp : 1;
+	int slices = t->split == SPLIT_ROWS ? mp : 1,
+	    parts = t->split == SPLIT_COLUMNS ? mp : 1;
 	int most = (int)(c->room / (size_t)t->columns);
 	enum status st = OK;
 

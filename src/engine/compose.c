@@ -104,9 +104,9 @@ out:
 /* The replicas of a slice of a stage: number i of them. */
 static int replica(const struct engine *e, int group, int i)
 {
-	return grid_rank(
-		&e->options.grid,
-		(struct coords){.pp = group / e->options.grid.mp, .mp = group % e->options.grid.mp, .dp = i});
+	return grid_rank(&e->options.grid, (struct coords){.pp = group / e->options.grid.mp,
+							   .mp = group % e->options.grid.mp,
+							   .dp = i});
 }
 
 /* When the last replica is through with all so far: then they go on together. */
@@ -180,7 +180,8 @@ static void update(struct composition *c)
 
 	for (int rank = 0; rank < grid_size(&e->options.grid); rank++)
 		c->at[rank] += row_of(c, rank).rank->update;
-	for (int group = 0; group < e->options.grid.pp * e->options.grid.mp && e->sync.zero; group++) {
+	for (int group = 0; group < e->options.grid.pp * e->options.grid.mp && e->sync.zero;
+	     group++) {
 		double end = meet_replicas(c, group);
 
 		for (int i = 0; i < buckets_of(c, group); i++)
@@ -201,7 +202,8 @@ static enum status run_step(struct composition *c, bool looks, double *end, stru
 
 	for (int column = 0; column < e->options.grid.dp * e->options.grid.mp; column++)
 		TRY(run_pipeline(c, column, err));
-	for (int group = 0; group < e->options.grid.pp * e->options.grid.mp && e->options.grid.dp > 1; group++)
+	for (int group = 0;
+	     group < e->options.grid.pp * e->options.grid.mp && e->options.grid.dp > 1; group++)
 		sum_buckets(c, group);
 	if (!looks)
 		update(c);

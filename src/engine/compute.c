@@ -204,8 +204,7 @@ static enum status backward_input(struct engine *e, const struct action *a,
 	*run = run_of(e, a, &b->slot[pool_find(&b->slots, a->micro_batch)], f);
 	if (weights != WEIGHTS_LATER) {
 		e->run.now.weights = e->run.weights_left[a->chunk] == 1;
-		run->pass.accumulate =
-			e->run.weights_left[a->chunk] < e->options.micro_batches;
+		run->pass.accumulate = e->run.weights_left[a->chunk] < e->options.micro_batches;
 	}
 	TRY(chunk_backward_input(run, dx, weights, !e->options.base, err));
 	e->run.dx_ready = pace_now(e->options.pace);

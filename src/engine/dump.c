@@ -30,8 +30,8 @@ static void describe_tensors(const struct model *m, struct safetensors_entry *en
 }
 
 /* What gather brings to rank 0, as one file. */
-static enum status dump(struct engine *e, collect_tensors *collect, int replica, const char *folder,
-			const char *name, struct error *err)
+static enum status dump(struct engine *e, collect_tensors *collect, int replica,
+			const char *folder, const char *name, struct error *err)
 {
 	enum status st;
 	const struct model *m = e->options.model;
@@ -124,9 +124,8 @@ static enum status allocate(struct dump *d, const struct engine *e, struct error
 
 	d->chunk.x = (struct view){.data = malloc(rows * (size_t)m->in * sizeof(float)),
 				   .stride = (size_t)m->in};
-	d->chunk.target =
-		(struct view){.data = malloc(rows * (size_t)m->out * sizeof(float)),
-			      .stride = (size_t)m->out};
+	d->chunk.target = (struct view){.data = malloc(rows * (size_t)m->out * sizeof(float)),
+					.stride = (size_t)m->out};
 	d->chunk.labels = malloc(rows * sizeof(*d->chunk.labels));
 	if (!d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
 		return FAIL(err, ERR_MEMORY, "no memory for %d samples", d->rows);
@@ -197,9 +196,7 @@ static enum status write_check(const struct dump *d, const struct engine *e,
 
 	json_init(&j, true);
 	json_begin_object(&j, NULL);
-	json_put_string(
-		&j, "loss",
-		e->options.loss->name);
+	json_put_string(&j, "loss", e->options.loss->name);
 	json_begin_object(&j, "options");
 	put_options(options, &j);
 	json_end_object(&j);

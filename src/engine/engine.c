@@ -194,8 +194,7 @@ static enum status build(struct engine *e, struct error *err)
 		.grad_type = o->grad_type,
 		.plan = !computes,
 		.seed = o->seed,
-		.share_params =
-			(o->zero || o->grad_sync == SYNC_MASTER) && o->grid.dp > 1};
+		.share_params = (o->zero || o->grad_sync == SYNC_MASTER) && o->grid.dp > 1};
 	struct sync_options sync = {.count = o->grid.dp,
 				    .number = e->at.dp,
 				    .kind = o->grad_sync,

@@ -22,8 +22,7 @@ enum status execution_init(struct engine *e, struct error *err)
 	struct execution *x = &e->run;
 	size_t chunks = (size_t)e->n_chunks;
 
-	x->messages =
-		calloc(chunks * (size_t)e->options.micro_batches, sizeof(*x->messages));
+	x->messages = calloc(chunks * (size_t)e->options.micro_batches, sizeof(*x->messages));
 	x->dx_user = calloc(chunks * DX_BUFFERS, sizeof(int));
 	x->dx_turn = calloc(chunks, sizeof(int));
 	x->weights_left = calloc(chunks, sizeof(int));

@@ -1,4 +1,4 @@
-/* impl.h - an engine from inside. Only for files below engine/. */
+/* impl.h - an engine from inside. Only for engine/. */
 #ifndef KOLM_ENGINE_IMPL_H
 #define KOLM_ENGINE_IMPL_H
 
@@ -45,15 +45,15 @@ struct computing {
 /* An order that is carried out. */
 struct execution {
 	const struct order *order;
-	int rows;		 /* of a micro-batch */
-	bool training;		 /* otherwise nothing is dropped */
-	double divisor;		 /* of the loss: samples that its mean runs over */
+	int rows;	/* of a micro-batch */
+	bool training;	/* otherwise nothing is dropped */
+	double divisor; /* of the loss: samples that its mean runs over */
 	struct step_result *result;
 	struct messages *messages; /* (chunks, micro_batches) */
 	int next[2];		   /* action up to which receives are posted, by direction */
-	int *dx_user;		   /* (chunks, DX_BUFFERS): the micro-batch that uses it, or -1 */
-	int *dx_turn;		   /* (chunks) */
-	int *weights_left;	   /* (chunks) weight gradients until the last */
+	int *dx_user;	   /* (chunks, DX_BUFFERS): the micro-batch that uses it, or -1 */
+	int *dx_turn;	   /* (chunks) */
+	int *weights_left; /* (chunks) weight gradients until the last */
 	struct computing now;
 	bool ended;	  /* the pipeline is through */
 	int64_t dx_ready; /* ns: when the last B had its input gradient */
@@ -67,7 +67,7 @@ struct engine {
 	struct engine_options options;
 	int number, ranks;
 	struct coords at;
-	struct schedule forward; /* of an evaluation */
+	struct schedule forward;	/* of an evaluation */
 	struct comm *replicas, *slices; /* dp and mp groups; NULL where there is one of them */
 	struct comm *pipe; /* for messages between stages: the world, unless it is virtual */
 	struct chunk *chunks;
@@ -145,7 +145,8 @@ enum status engine_compute(struct engine *e, const struct action *a, const struc
 			   struct error *err);
 /* Give back what the micro-batch of an action holds. */
 enum status engine_release(struct engine *e, const struct action *a, struct error *err);
-/* Loss of rows samples whose outputs are y, from a row of the samples on; its gradient in dy. */
+/* Loss of rows samples whose outputs are y, from a row of the samples on; its gradient in dy.
+ */
 void engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
 		 struct view dy, int rows);
 

@@ -19,8 +19,7 @@ static int most_buckets(const struct engine *e)
 
 size_t cost_row_size(const struct engine *e)
 {
-	return (sizeof(struct rank_costs) +
-		(size_t)e->n_chunks * sizeof(struct part_cost) +
+	return (sizeof(struct rank_costs) + (size_t)e->n_chunks * sizeof(struct part_cost) +
 		(size_t)most_buckets(e) * sizeof(struct bucket_cost)) /
 	       sizeof(double);
 }
@@ -41,15 +40,14 @@ static enum status collect(struct engine *e, double *own, double **all, struct e
 	size_t row = cost_row_size(e), ranks = (size_t)e->ranks;
 	enum status st;
 
-	TRY(comm_alloc(e->options.world, COSTS_COUNT * ranks * row * sizeof(double), (void **)all,
-		       err));
+	TRY(comm_alloc(e->options.world, COSTS_COUNT * ranks * row * sizeof(double),
+		       (void **)all, err));
 	for (size_t k = 0; k < COSTS_COUNT; k++) {
 		double *rows = *all + k * ranks * row;
 
-		memcpy(rows + row * (size_t)e->number, own + k * row,
-		       row * sizeof(double));
-		TRY(comm_run(e->options.world, COMM_ALLGATHER, rows, ranks * row * sizeof(double),
-			     DTYPE_BYTE, 0, err));
+		memcpy(rows + row * (size_t)e->number, own + k * row, row * sizeof(double));
+		TRY(comm_run(e->options.world, COMM_ALLGATHER, rows,
+			     ranks * row * sizeof(double), DTYPE_BYTE, 0, err));
 	}
 out:
 	return st;

@@ -1,4 +1,4 @@
-/* predict_impl.h - the prediction from inside. Only for files below engine/. */
+/* predict_impl.h - the prediction from inside. Only for engine/. */
 #ifndef KOLM_ENGINE_PREDICT_IMPL_H
 #define KOLM_ENGINE_PREDICT_IMPL_H
 

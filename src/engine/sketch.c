@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 /* On the way through the tensors; done is called at the end of each. */
-struct pass {
+struct reading {
 	const struct model *model;
 	int tensor;
 	uint64_t at; /* the next element of it */
 	double squares, bins[SKETCH_BINS];
-	void (*done)(const struct pass *p);
+	void (*done)(const struct reading *p);
 	const struct sketch *sketch;
 	struct sketch_tensor *out; /* (tensors) of this step */
 	double scale;
@@ -23,7 +23,7 @@ struct pass {
 static enum status take(void *arg, int tensor, const float *values, size_t count,
 			struct error *err)
 {
-	struct pass *p = arg;
+	struct reading *p = arg;
 	uint32_t words[4];
 
 	(void)err;
@@ -50,13 +50,13 @@ static enum status take(void *arg, int tensor, const float *values, size_t count
 	return OK;
 }
 
-static void keep_start(const struct pass *p)
+static void keep_start(const struct reading *p)
 {
 	for (int i = 0; i < SKETCH_BINS; i++)
 		p->sketch->start[p->tensor * SKETCH_BINS + i] = p->bins[i];
 }
 
-static void keep_gradient(const struct pass *p)
+static void keep_gradient(const struct reading *p)
 {
 	struct sketch_tensor *t = &p->out[p->tensor];
 
@@ -65,7 +65,7 @@ static void keep_gradient(const struct pass *p)
 		t->gradient[i] = (float)(p->bins[i] / p->scale);
 }
 
-static void keep_moved(const struct pass *p)
+static void keep_moved(const struct reading *p)
 {
 	for (int i = 0; i < SKETCH_BINS; i++)
 		p->out[p->tensor].moved[i] =
@@ -74,7 +74,7 @@ static void keep_moved(const struct pass *p)
 
 enum status sketch_init(struct sketch *s, struct engine *e, int steps, struct error *err)
 {
-	struct pass p = {.model = e->options.model, .sketch = s, .done = keep_start};
+	struct reading p = {.model = e->options.model, .sketch = s, .done = keep_start};
 	size_t tensors = (size_t)e->options.model->n_tensors;
 
 	*s = (struct sketch){.steps = steps, .tensors = (int)tensors};
@@ -100,12 +100,12 @@ int sketch_replica(const struct engine *e, int step)
 enum status sketch_add(struct sketch *s, struct engine *e, int step, double scale,
 		       struct error *err)
 {
-	struct pass p = {.model = e->options.model,
-			 .sketch = s,
-			 .done = keep_gradient,
-			 .out = s->values + (size_t)step * (size_t)s->tensors,
-			 .scale = scale};
-	struct pass q = p;
+	struct reading p = {.model = e->options.model,
+			    .sketch = s,
+			    .done = keep_gradient,
+			    .out = s->values + (size_t)step * (size_t)s->tensors,
+			    .scale = scale};
+	struct reading q = p;
 	int replica = sketch_replica(e, step);
 	enum status st;
 

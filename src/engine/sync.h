@@ -34,8 +34,8 @@ struct bucket {
 
 struct sync {
 	const struct weights *weights; /* borrowed */
-	struct comm *replicas; /* or NULL: there is one, or this is only a plan */
-	int count, number;     /* how many replicas there are, and which this is */
+	struct comm *replicas;	       /* or NULL: there is one, or this is only a plan */
+	int count, number;	       /* how many replicas there are, and which this is */
 	enum grad_sync kind;
 	bool zero, overlap;
 	struct bucket *buckets; /* the first to be complete first */

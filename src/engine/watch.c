@@ -64,8 +64,10 @@ void watch_begin_step(struct engine *e)
 	struct comm_times t = comm_times_of(e);
 
 	/* What was counted before is taken off at the end. */
-	e->times = (struct engine_times){
-		.steps = 1, .step = -pace_now(e->options.pace), .comm = -t.busy, .lost = -t.lost};
+	e->times = (struct engine_times){.steps = 1,
+					 .step = -pace_now(e->options.pace),
+					 .comm = -t.busy,
+					 .lost = -t.lost};
 	if (e->options.records)
 		e->options.records->step = e->step;
 }

@@ -32,7 +32,8 @@ static enum status describe_inner(struct layer *l, struct model *m, struct error
 		char name[LAYER_NAME];
 
 		snprintf(name, sizeof(name), "%.24s%.12s", l->name, c->label[i]);
-		TRY(model_describe(m, c->inner[i], l->number, name, before ? before->out : l->in,
+		TRY(model_describe(m, c->inner[i], l->number, name,
+				   before ? before->out : l->in,
 				   before ? before->out_sliced : l->in_sliced, err));
 		before = c->inner[i];
 		l->n_tensors += before->n_tensors;

@@ -92,12 +92,12 @@ out:
 	return st;
 }
 
-/* The pass is at layer i. */
 static enum status weight_gradient(struct chunk_run *r, int i, struct error *err)
 {
 	const struct layer *l = layer_of(r, i);
 	enum status st = OK;
 
+	enter(r, i);
 	r->flow->done[i] = true;
 	if (l->ops->backward_weight)
 		TRY(l->ops->backward_weight(l, &r->pass, err));
@@ -106,23 +106,33 @@ out:
 	return st;
 }
 
+/* The topmost layer whose weights have no gradient yet: they get theirs in order, so that a
+   sum over several of them knows when all are there. */
+static int next_weights(const struct chunk_run *r)
+{
+	int i = r->chunk->count - 1;
+
+	while (r->flow->done[i])
+		i--;
+	return i;
+}
+
 static enum status input_gradient(struct chunk_run *r, int i, enum chunk_weights weights,
 				  bool overlap, struct error *err)
 {
 	const struct layer *l = layer_of(r, i);
 	struct pass *p = &r->pass;
-	bool with = weights == WEIGHTS_WITH_INPUT;
 	enum status st;
 
 	p->sum.kind = REQUEST_NONE;
 	TRY(l->ops->backward_input(l, p, err));
 	if (p->sum.kind != REQUEST_NONE) {
 		if (overlap && weights != WEIGHTS_LATER)
-			TRY(weight_gradient(r, i, err));
+			TRY(weight_gradient(r, next_weights(r), err));
 		TRY(pass_sum_end(p, p->dx, &p->sum, err));
 	}
 	tell(r, i, CHUNK_INPUT);
-	if (with && !r->flow->done[i])
+	if (weights == WEIGHTS_WITH_INPUT && !r->flow->done[i])
 		TRY(weight_gradient(r, i, err));
 out:
 	return st;
@@ -133,9 +143,10 @@ enum status chunk_backward_input(struct chunk_run *r, struct view dx,
 {
 	enum status st = OK;
 
+	for (int i = 0; i < r->chunk->count; i++)
+		r->flow->done[i] = false;
 	for (int i = r->chunk->count - 1; i >= 0; i--) {
 		enter(r, i);
-		r->flow->done[i] = false;
 		r->pass.dx = i > 0 ? r->flow->flow[i - 1] : dx;
 		TRY(input_gradient(r, i, weights, overlap, err));
 	}
@@ -147,11 +158,9 @@ enum status chunk_backward_weight(struct chunk_run *r, struct error *err)
 {
 	enum status st = OK;
 
-	for (int i = r->chunk->count - 1; i >= 0; i--) {
-		enter(r, i);
+	for (int i = r->chunk->count - 1; i >= 0; i--)
 		if (!r->flow->done[i])
 			TRY(weight_gradient(r, i, err));
-	}
 out:
 	return st;
 }

@@ -52,7 +52,7 @@ struct chunk_run {
 enum status chunk_forward(struct chunk_run *r, struct error *err);
 
 /* When weights get their gradient: in a pass of their own; with each layer's input gradient;
-   or with it only where that waits for a sum, so that dx is there as soon as can be. */
+   or only beside sums that input gradients wait for, so that dx is there as soon as can be. */
 enum chunk_weights { WEIGHTS_LATER, WEIGHTS_WITH_INPUT, WEIGHTS_BESIDE_SUMS };
 
 /* flow[count - 1] is the gradient of the output; dx takes that of the input, unless the chunk

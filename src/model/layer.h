@@ -21,7 +21,7 @@ struct model;
 struct weights; /* see weights.h */
 
 /* Room for a matrix of so many columns, for every row of a micro-batch. */
-struct room {
+struct layer_room {
 	int columns;
 	bool wide; /* fp32, whatever the activations are */
 };
@@ -32,15 +32,15 @@ struct layer {
 	const struct layer_ops *ops;
 	void *config; /* the kind's own */
 	char name[LAYER_NAME];
-	int number;		 /* in the model's list, of the one that it is or is inside of */
-	int place;		 /* unique in the model: names its random numbers */
-	int mp;			 /* ways that layers are split */
-	int in, out;		 /* columns of what goes in and comes out, of the whole */
+	int number;  /* in the model's list, of the one that it is or is inside of */
+	int place;   /* unique in the model: names its random numbers */
+	int mp;	     /* ways that layers are split */
+	int in, out; /* columns of what goes in and comes out, of the whole */
 	bool in_sliced, out_sliced;
 	int tensor, n_tensors; /* of the model's: the first of its own, and how many */
 	/* What forward leaves for backward, and the input's gradient for that of the weights,
 	   beside x, y and dy. */
-	struct room saved[ROOMS_MAX], kept[ROOMS_MAX];
+	struct layer_room saved[ROOMS_MAX], kept[ROOMS_MAX];
 	int n_saved, n_kept;
 	int saved_before, kept_before; /* by the layers before it in the model's list */
 };
@@ -72,7 +72,8 @@ struct pass {
 	/* A sum over the slices that backward_input has started: dx is complete when it is. */
 	struct comm_request sum;
 	int64_t *sum_bytes; /* grows by what is brought to sums */
-	/* What random numbers are drawn from: the micro-batch's first row in the global batch. */
+	/* What random numbers are drawn from: the micro-batch's first row in the global batch.
+	 */
 	uint64_t seed;
 	int64_t step, first_row;
 	bool training; /* otherwise nothing is dropped */
@@ -82,7 +83,8 @@ struct layer_ops {
 	const char *name;
 	/* in, in_sliced, mp and config are set: say what comes out, and what is needed. */
 	enum status (*describe)(struct layer *l, struct model *m, struct error *err);
-	/* Floating-point operations of a sample, forward; each gradient is taken for as many. */
+	/* Floating-point operations of a sample, forward; each gradient is taken for as many.
+	 */
 	double (*flops)(const struct layer *l);
 	enum status (*forward)(const struct layer *l, struct pass *p, struct error *err);
 	enum status (*backward_input)(const struct layer *l, struct pass *p, struct error *err);

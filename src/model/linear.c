@@ -3,6 +3,7 @@
 #include "base/stream.h"
 #include "base/util.h"
 #include "model/model.h"
+#include "model/weights.h"
 
 #include <assert.h>
 #include <math.h>
@@ -110,10 +111,8 @@ static double flops(const struct layer *l)
 
 static struct linear product(const struct layer *l, const struct pass *p)
 {
-	return (struct linear){.rows = p->rows,
-			       .out = own_out(l),
-			       .in = own_in(l),
-			       .act = config_of(l)->act};
+	return (struct linear){
+		.rows = p->rows, .out = own_out(l), .in = own_in(l), .act = config_of(l)->act};
 }
 
 /* Our slice of what comes out: y, or what is gathered into it. */
@@ -167,8 +166,8 @@ static enum status gather(const struct layer *l, struct pass *p, struct error *e
 		    own_output(l, p), 0, p->rows, n);
 	TRY(pass_gather(p, slices, n, err));
 	for (int i = 0; i < l->mp; i++)
-		device_copy(p->dev, p->y, i * n,
-			    view_from(slices, (size_t)i * (size_t)p->rows), 0, p->rows, n);
+		device_copy(p->dev, p->y, i * n, view_from(slices, (size_t)i * (size_t)p->rows),
+			    0, p->rows, n);
 out:
 	return st;
 }

@@ -14,7 +14,7 @@ struct mlp {
 	const int *widths; /* (depth + 1) from what goes in to what comes out */
 	int depth;
 	enum activation act;
-	enum norm norm;
+	enum norm_kind norm;
 	bool residual;
 	double dropout; /* 0: none */
 };

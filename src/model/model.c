@@ -73,10 +73,10 @@ enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
 	return OK;
 }
 
-static int add_room(struct room *rooms, int *n, int columns, bool wide)
+static int add_room(struct layer_room *rooms, int *n, int columns, bool wide)
 {
 	assert(*n < ROOMS_MAX);
-	rooms[*n] = (struct room){columns, wide};
+	rooms[*n] = (struct layer_room){columns, wide};
 	return (*n)++;
 }
 
@@ -159,7 +159,7 @@ double model_flops(const struct model *m)
 	return n;
 }
 
-static int widest_room(const struct room *rooms, int n)
+static int widest_room(const struct layer_room *rooms, int n)
 {
 	int widest = 0;
 

@@ -6,7 +6,7 @@
 #include "model/layer.h"
 
 struct norm_config {
-	enum norm kind;
+	enum norm_kind kind;
 	float eps;
 };
 

@@ -45,8 +45,8 @@ static void balance(const struct model *m, int parts, int *first)
 	fill(m, parts, high, first);
 }
 
-static enum status read_list(const struct model *m, const char *list, int parts,
-			     int *first, struct error *err)
+static enum status read_list(const struct model *m, const char *list, int parts, int *first,
+			     struct error *err)
 {
 	char *copy = strdup(list), *rest = copy, *word;
 	int n = 0, layer = 0;
@@ -72,8 +72,7 @@ static enum status read_list(const struct model *m, const char *list, int parts,
 		FAIL(err, ERR_USAGE,
 		     "--layers-per-stage %.64s: %d numbers for %d parts, %d layers of %d", list,
 		     n, parts, layer, m->count);
-		st = HINT(err, "give %d numbers that add up to --depth %d", parts,
-			  m->count);
+		st = HINT(err, "give %d numbers that add up to --depth %d", parts, m->count);
 		goto out;
 	}
 	first[parts] = layer;
@@ -82,8 +81,8 @@ out:
 	return st;
 }
 
-enum status partition_init(struct partition *p, const struct model *m, int stages,
-			   int chunks, const char *list, struct error *err)
+enum status partition_init(struct partition *p, const struct model *m, int stages, int chunks,
+			   const char *list, struct error *err)
 {
 	enum status st = OK;
 	int parts = stages * chunks;
@@ -92,8 +91,8 @@ enum status partition_init(struct partition *p, const struct model *m, int stage
 	if (m->count < parts) {
 		if (chunks > 1)
 			FAIL(err, ERR_USAGE,
-			     "--depth %d is fewer layers than %d stages of %d chunks",
-			     m->count, stages, chunks);
+			     "--depth %d is fewer layers than %d stages of %d chunks", m->count,
+			     stages, chunks);
 		else
 			FAIL(err, ERR_USAGE, "--depth %d is fewer layers than --pp %d stages",
 			     m->count, stages);

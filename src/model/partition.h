@@ -15,8 +15,8 @@ struct partition {
 };
 
 /* list is "a,b,...": layers per part in the order of the layers; "": balanced by cost. */
-enum status partition_init(struct partition *p, const struct model *m, int stages,
-			   int chunks, const char *list, struct error *err);
+enum status partition_init(struct partition *p, const struct model *m, int stages, int chunks,
+			   const char *list, struct error *err);
 void partition_release(struct partition *p);
 
 /* The part that a layer is in. */

@@ -22,7 +22,8 @@ struct tensor {
 	int rows, columns;	/* of the whole; a vector has one column */
 	bool matrix;		/* in the device's layout of weights, otherwise row by row */
 	enum tensor_split split;
-	/* Element i is value plus up to bound either way: a pure function of (seed, stream, i). */
+	/* Element i is value plus up to bound either way: a pure function of (seed, stream, i).
+	 */
 	float value, bound;
 	uint64_t stream;
 };

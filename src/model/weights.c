@@ -85,8 +85,8 @@ static void fill(const struct init_job *job, int row, float *values)
 	int rows = own_rows(job->w, job->tensor), columns = own_columns(job->w, job->tensor);
 	int first_row = t->split == SPLIT_ROWS ? rows * job->w->shard : 0;
 	int first_column = t->split == SPLIT_COLUMNS ? columns * job->w->shard : 0;
-	uint64_t at = (uint64_t)(first_row + row) * (uint64_t)t->columns +
-		      (uint64_t)first_column;
+	uint64_t at =
+		(uint64_t)(first_row + row) * (uint64_t)t->columns + (uint64_t)first_column;
 
 	if (t->bound > 0)
 		rng_uniform(job->seed, t->stream, at, (size_t)columns, t->value - t->bound,

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "device/device.h"
 #include "engine/engine.h"
+#include "launch/launch.h"
 #include "engine/predict.h"
 #include "grid/grid.h"
 #include "trace/breakdown.h"
