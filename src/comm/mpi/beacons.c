@@ -35,6 +35,7 @@ struct mpi_beacons {
 	struct line *lines;    /* (n), by rank; and what came of it: */
 	struct mpi_beacon *is; /* (n) */
 	double since_ms;       /* we last told */
+	bool failed;	       /* and of a failure */
 };
 
 /* The checker knows MPI_Wait only, and here nothing ever waits.
@@ -89,6 +90,7 @@ int mpi_beacons_look(struct mpi_beacons *b, const struct mpi_sign *own, double e
 		     double every_ms, const struct mpi_beacon **out)
 {
 	struct message news = {.sign = *own};
+	bool due;
 
 	*out = b ? b->is : NULL;
 	if (!b)
@@ -96,13 +98,15 @@ int mpi_beacons_look(struct mpi_beacons *b, const struct mpi_sign *own, double e
 	b->since_ms += elapsed_ms;
 	if (!take_lock(b))
 		return b->n;
+	due = b->since_ms > every_ms || (own->failed && !b->failed);
 	for (int i = 0; i < b->n; i++) {
 		b->is[i].silent_ms += elapsed_ms;
 		take_news(b, i);
-		if (b->since_ms > every_ms)
+		if (due)
 			tell(b, &b->lines[i], &news);
 	}
-	if (b->since_ms > every_ms)
+	b->failed = b->failed || (due && own->failed);
+	if (due)
 		b->since_ms = 0;
 	pthread_mutex_unlock(b->world->lock);
 	return b->n;

@@ -54,6 +54,7 @@ void mpi_own_ping_pong(struct comm *world, float *buf, size_t bytes);
 struct mpi_sign {
 	uint64_t signs; /* counts on while somebody there is alive */
 	int waits;	/* everybody there waits for others */
+	int failed;	/* somebody there has said why the job is about to end */
 };
 struct mpi_beacon {
 	int rank; /* that tells */
@@ -68,8 +69,8 @@ struct mpi_beacons; /* opaque */
 enum status mpi_beacons_open(struct mpi_beacons **out, struct comm *world, bool tells,
 			     struct error *err);
 void mpi_beacons_close(struct mpi_beacons *b);
-/* Tell (every so often) and listen; elapsed_ms since the last look. Returns how many others
-   there are, by rank, in *out. */
+/* Tell (every so often, and of a failure at once) and listen; elapsed_ms since the last look.
+   Returns how many others there are, by rank, in *out. */
 int mpi_beacons_look(struct mpi_beacons *b, const struct mpi_sign *own, double elapsed_ms,
 		     double every_ms, const struct mpi_beacon **out);
 
