@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Includes never point upward, and impl.h stays inside its folder.
+# Includes never point upward, impl.h stays inside its folder, and an error is empty at first.
 set -u
 src=${1:?usage: layering.sh SRC}
 status=0
@@ -48,6 +48,11 @@ seen=$(grep -rn --include='*.[ch]' '^#include "' "$src" | wc -l)
 # Only the CPU device itself and the tests may look into device/cpu.
 if grep -rln --include='*.[ch]' '^#include "device/cpu/' "$src" | grep -v '/device/cpu/'; then
 	echo "device/cpu is private to the device"
+	status=1
+fi
+# One that is filled keeps what it says (base/error.h), so none may begin with what is on the stack.
+if grep -rnE --include='*.c' '^[[:space:]]+struct error [a-z_]+;$' "$src" "$src/../tests"; then
+	echo "an error begins as {0}"
 	status=1
 fi
 exit $status

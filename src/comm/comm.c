@@ -362,8 +362,8 @@ static enum status check_whole(struct comm *world, struct error *err)
 
 	lock(world);
 	st = world->broken.code;
-	if (st != OK && err)
-		*err = world->broken;
+	if (st != OK)
+		st = error_copy(err, &world->broken);
 	unlock(world);
 	return st;
 }

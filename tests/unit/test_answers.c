@@ -429,7 +429,7 @@ static void nothing_virtual_is_measured(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		char path[PATH_MAX], *bytes;
-		struct error err;
+		struct error err = {0};
 		size_t size;
 
 		snprintf(path, sizeof(path), "%s/../%s", TESTS_DIR, files[i]);

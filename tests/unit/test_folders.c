@@ -128,18 +128,18 @@ static void a_claimed_folder_is_refused_with_its_owner(void **state)
 {
 	pid_t owner = start_owner(in_base("run"), NULL);
 	char wanted[64];
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
 	snprintf(wanted, sizeof(wanted), "/run is in use by process %d", (int)owner);
-	assert_int_equal(folder_claim(&f, in_base("run"), &err), ERR_FAILED);
+	assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), ERR_FAILED);
 	if (!strstr(err.msg, wanted))
 		fail_msg("'%s' should say '%s'", err.msg, wanted);
 	assert_false(folder_inherit(&f, in_base("run")));
 	end(owner);
 	assert_true(exists(in_base("run/.lock"))); /* and in nobody's way */
-	assert_int_equal(folder_claim(&f, in_base("run"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), OK);
 	folder_release(&f);
 }
 
@@ -148,7 +148,7 @@ static void forks_hold_it_until_they_end(void **state)
 {
 	struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
 	pid_t child, owner = start_owner(in_base("run"), &child), killer;
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -163,7 +163,7 @@ static void forks_hold_it_until_they_end(void **state)
 		_exit(0);
 	}
 	/* The fork of an owner that is dead is waited for. */
-	assert_int_equal(folder_claim(&f, in_base("run"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), OK);
 	assert_true(exists(in_base("killed")));
 	waitpid(killer, NULL, 0);
 	folder_release(&f);
@@ -177,7 +177,7 @@ static void what_a_killed_owner_left_goes(void **state)
 					   "b.tmp.0123456789abcdeg", ".tmp.0123456789abcdef",
 					   "c.tmp.0123456789abcdef0"};
 	struct folder f;
-	struct error err;
+	struct error err = {0};
 	char path[128];
 	(void)state;
 
@@ -194,7 +194,7 @@ static void what_a_killed_owner_left_goes(void **state)
 		if (inherit)
 			assert_true(folder_inherit(&f, in_base("run")));
 		else
-			assert_int_equal(folder_claim(&f, in_base("run"), &err), OK);
+			assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), OK);
 		assert_int_equal(count_entries(in_base("run")), ARRAY_SIZE(kept) + 1);
 		folder_release(&f);
 		assert_int_equal(count_entries(in_base("run")), ARRAY_SIZE(kept));
@@ -205,28 +205,28 @@ static void what_a_killed_owner_left_goes(void **state)
 
 static void folders_made_in_vain_go(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
-	assert_int_equal(folder_claim(&f, in_base("a/b/c"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("a/b/c"), fresh(&err)), OK);
 	folder_release(&f);
 	assert_false(exists(in_base("a")));
 	assert_int_equal(mkdir(in_base("old"), 0777), 0);
-	assert_int_equal(folder_claim(&f, in_base("old"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("old"), fresh(&err)), OK);
 	folder_release(&f);
 	assert_true(exists(in_base("old")));
-	assert_int_equal(folder_claim(&f, in_base("a/b"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("a/b"), fresh(&err)), OK);
 	put(in_base("a/b/file"), "");
 	folder_release(&f);
 	assert_int_equal(count_entries(in_base("a/b")), 1);
 	folder_release(&f); /* once more does nothing */
 	/* One that is in use keeps its name, the way there included. */
-	assert_int_equal(folder_claim(&f, in_base("way/../there"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("way/../there"), fresh(&err)), OK);
 	put(in_base("there/file"), "");
 	folder_release(&f);
 	assert_true(exists(in_base("way/../there/file")));
-	assert_int_equal(folder_claim(&f, in_base("vain/../gone"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("vain/../gone"), fresh(&err)), OK);
 	folder_release(&f);
 	assert_false(exists(in_base("vain")) || exists(in_base("gone")));
 }
@@ -234,7 +234,7 @@ static void folders_made_in_vain_go(void **state)
 /* Links in a folder that others may write to lead nowhere. */
 static void a_lock_is_never_another_file(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -247,7 +247,7 @@ static void a_lock_is_never_another_file(void **state)
 			assert_int_equal(link(in_base("victim"), in_base("run/.lock")), 0);
 		if (kind == 2)
 			assert_int_equal(mkfifo(in_base("run/.lock"), 0666), 0);
-		assert_int_equal(folder_claim(&f, in_base("run"), &err), ERR_USAGE);
+		assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), ERR_USAGE);
 		assert_non_null(strstr(err.msg, "run/.lock"));
 		assert_true(holds(in_base("victim"), "precious"));
 		assert_int_equal(unlink(in_base("run/.lock")), 0);
@@ -275,9 +275,9 @@ static void claims_exclude_each_other(void **state)
 		for (int k = 0; k < ROUNDS; k++) {
 			struct timespec work = {.tv_nsec = 200 * 1000};
 			struct folder f;
-			struct error err;
+			struct error err = {0};
 
-			if (folder_claim(&f, path, &err) != OK) {
+			if (folder_claim(&f, path, fresh(&err)) != OK) {
 				if (!strstr(err.msg, "is in use by"))
 					_exit(3);
 				continue;
@@ -321,12 +321,12 @@ static void temporary_folders_of_the_dead_go(void **state)
 {
 	struct random r = random_start("temporary folders");
 	struct folder mine, next;
-	struct error err;
+	struct error err = {0};
 	char file[PATH_MAX + 16];
 	(void)state;
 
 	setenv("TMPDIR", base, 1);
-	assert_int_equal(folder_make_temporary(&mine, "test", &err), OK);
+	assert_int_equal(folder_make_temporary(&mine, "test", fresh(&err)), OK);
 	snprintf(file, sizeof(file), "%s/file", mine.path);
 	put(file, "in use");
 	assert_int_equal(mkdir(in_base("kolm-other"), 0700), 0);
@@ -357,7 +357,7 @@ static void temporary_folders_of_the_dead_go(void **state)
 			assert_true(WIFSIGNALED(status));
 		}
 	}
-	assert_int_equal(folder_make_temporary(&next, "test", &err), OK);
+	assert_int_equal(folder_make_temporary(&next, "test", fresh(&err)), OK);
 	assert_int_equal(temporaries(), 3); /* mine, next and the link */
 	folder_remove_temporary(&next);
 	snprintf(file, sizeof(file), "%s/file", mine.path);
@@ -371,15 +371,15 @@ static void temporary_folders_of_the_dead_go(void **state)
 static void temporary_names_can_not_be_foreseen(void **state)
 {
 	struct file a, b;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
-	assert_int_equal(file_create(&a, in_base("file"), &err), OK);
-	assert_int_equal(file_create(&b, in_base("file"), &err), OK);
+	assert_int_equal(file_create(&a, in_base("file"), fresh(&err)), OK);
+	assert_int_equal(file_create(&b, in_base("file"), fresh(&err)), OK);
 	assert_string_not_equal(a.temporary, b.temporary);
 	assert_true(file_is_temporary(strrchr(a.temporary, '/') + 1));
-	assert_int_equal(file_write(&a, "a", 1, &err), OK);
-	assert_int_equal(file_commit(&a, &err), OK);
+	assert_int_equal(file_write(&a, "a", 1, fresh(&err)), OK);
+	assert_int_equal(file_commit(&a, fresh(&err)), OK);
 	file_abort(&b);
 	assert_true(holds(in_base("file"), "a"));
 	assert_int_equal(count_entries(base), 1);
@@ -388,49 +388,53 @@ static void temporary_names_can_not_be_foreseen(void **state)
 /* What lies in the way of a file is replaced, not written to. */
 static void files_replace_links(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	put(in_base("victim"), "precious");
 	assert_int_equal(symlink("victim", in_base("file")), 0);
-	assert_int_equal(file_write_whole(in_base("file"), "new", 3, &err), OK);
+	assert_int_equal(file_write_whole(in_base("file"), "new", 3, fresh(&err)), OK);
 	assert_true(holds(in_base("victim"), "precious"));
 	assert_true(holds(in_base("file"), "new"));
 }
 
 static void paths_below_a_folder_have_no_links(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	assert_int_equal(mkdir(in_base("out"), 0777), 0);
 	assert_int_equal(mkdir(in_base("out/runs"), 0777), 0);
-	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), &err), OK);
+	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), fresh(&err)),
+			 OK);
 	assert_int_equal(symlink("..", in_base("out/runs/a-1")), 0);
-	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), &err),
+	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), fresh(&err)),
 			 ERR_USAGE);
-	assert_int_equal(file_check_below(in_base("out/runs/b-1"), in_base("out"), &err), OK);
+	assert_int_equal(file_check_below(in_base("out/runs/b-1"), in_base("out"), fresh(&err)),
+			 OK);
 	assert_int_equal(symlink("runs", in_base("out/other")), 0);
-	assert_int_equal(file_check_below(in_base("out/other/b-1"), in_base("out"), &err),
-			 ERR_USAGE);
+	assert_int_equal(
+		file_check_below(in_base("out/other/b-1"), in_base("out"), fresh(&err)),
+		ERR_USAGE);
 	assert_non_null(strstr(err.msg, "out/other is a symbolic link"));
 	/* Where the folder itself is, its user has chosen. */
 	assert_int_equal(symlink("out", in_base("link")), 0);
-	assert_int_equal(file_check_below(in_base("link/runs/b-1"), in_base("link"), &err), OK);
+	assert_int_equal(
+		file_check_below(in_base("link/runs/b-1"), in_base("link"), fresh(&err)), OK);
 }
 
 /* Runs without a name get one each, within a second too. */
 static void runs_of_one_second_have_their_own_folders(void **state)
 {
 	struct run runs[5] = {0};
-	struct error err;
+	struct error err = {0};
 	char before[PATH_MAX];
 	(void)state;
 
 	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(chdir(base), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		if (run_claim(&runs[i], "", false, &err) != OK)
+		if (run_claim(&runs[i], "", false, fresh(&err)) != OK)
 			fail_msg("%s", err.msg);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(runs[i].folder, runs[k].folder);
@@ -443,7 +447,7 @@ static void runs_of_one_second_have_their_own_folders(void **state)
 	put("runs/dead/job.json", "{}");
 	put("runs/dead/metrics.jsonl", "{}");
 	put("runs/dead/summary.json.tmp.0123456789abcdef", "{");
-	assert_int_equal(run_claim(&runs[0], "", false, &err), OK);
+	assert_int_equal(run_claim(&runs[0], "", false, fresh(&err)), OK);
 	assert_int_equal(count_entries("runs/dead"), 1);
 	run_release(&runs[0]);
 	assert_int_equal(chdir(before), 0);

@@ -26,8 +26,8 @@ struct made {
 static void make(struct made *m, const char *text)
 {
 	document_init(&m->d);
-	assert_int_equal(study_parse(&m->study, text, strlen(text), "r.json", &err), OK);
-	assert_int_equal(study_add(&m->study, &m->d, NULL, &err), OK);
+	assert_int_equal(study_parse(&m->study, text, strlen(text), "r.json", fresh(&err)), OK);
+	assert_int_equal(study_add(&m->study, &m->d, NULL, fresh(&err)), OK);
 }
 
 static void made_release(struct made *m)
@@ -432,8 +432,9 @@ static void drawings_can_be_read(void **state)
 		struct document d;
 
 		document_init(&d);
-		assert_int_equal(
-			figure_schedule(&d, SCHEDULE_ZB_H1, stages, 40, &costs, "", &err), OK);
+		assert_int_equal(figure_schedule(&d, SCHEDULE_ZB_H1, stages, 40, &costs, "",
+						 fresh(&err)),
+				 OK);
 		watch_pages(&w, &d);
 		assert_true(w.smallest >= 7 && w.outside == 0);
 		document_release(&d);

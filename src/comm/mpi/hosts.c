@@ -55,6 +55,36 @@ void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
 	place->cores = CPU_COUNT(&any);
 }
 
+/* At one of the places, if that is free in all processes; *first is the first rank that could
+   not do its own part, or the number of all. */
+static enum status share_at(struct shm_memory **memory, MPI_Comm local,
+			    const struct mpi_place *place, int at, int *first,
+			    struct error *err)
+{
+	bool spin = place->locals <= place->cores;
+	int where[2] = {getpid(), -1}, failed = place->locals;
+	enum status st = OK;
+
+	if (place->local == 0) {
+		st = shm_prepare(memory, place->locals, spin, 0, at, err);
+		if (st == OK)
+			where[1] = shm_fd(*memory);
+	}
+	MPI_Bcast(where, 2, MPI_INT, 0, local);
+	if (place->local > 0)
+		st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
+				  : shm_attach(memory, place->locals, spin, at, where[0],
+					       where[1], err);
+	if (st != OK && (place->local == 0 || where[1] >= 0))
+		failed = place->local;
+	MPI_Allreduce(&failed, first, 1, MPI_INT, MPI_MIN, local);
+	if (*first == place->locals || st != OK)
+		return st;
+	shm_release(*memory);
+	*memory = NULL;
+	return FAIL(err, ERR_MEMORY, "another rank can't map the shared memory");
+}
+
 /*
  * The first rank of the machine makes the memory, the others map it, all at the same
  * address; if that is taken in some process, all try the next one. If that fails, the first
@@ -63,34 +93,14 @@ void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
 enum status hosts_share_memory(struct shm_memory **memory, MPI_Comm local,
 			       const struct mpi_place *place, struct error *err)
 {
-	bool spin = place->locals <= place->cores;
-	enum status st = OK;
+	struct error why = {0};
+	int first;
 
 	for (int i = 0; i < SHM_PLACES; i++) {
-		int where[2] = {getpid(), -1};
-		int failed = place->locals, first; /* to fail; locals: nobody */
-
-		if (place->local == 0) {
-			st = shm_prepare(memory, place->locals, spin, 0, i, err);
-			if (st == OK)
-				where[1] = shm_fd(*memory);
-		}
-		MPI_Bcast(where, 2, MPI_INT, 0, local);
-		if (place->local > 0)
-			st = where[1] < 0 ? FAIL(err, ERR_FAILED, "no shared memory")
-					  : shm_attach(memory, place->locals, spin, i, where[0],
-						       where[1], err);
-		if (st != OK && (place->local == 0 || where[1] >= 0))
-			failed = place->local;
-		MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, local);
-		if (first == place->locals)
+		error_clear(&why);
+		if (share_at(memory, local, place, i, &first, &why) == OK)
 			return OK;
-		if (st == OK) {
-			FAIL(err, ERR_MEMORY, "another rank can't map the shared memory");
-			shm_release(*memory);
-			*memory = NULL;
-		}
-		err->reported = place->local != first;
+		why.reported = place->local != first;
 	}
-	return st == OK ? ERR_MEMORY : st;
+	return error_copy(err, &why);
 }
