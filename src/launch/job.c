@@ -101,7 +101,7 @@ static enum status join(struct rank *r, struct mpi_place *place, const struct la
 		mpi_end();
 		return st;
 	}
-	st = mpi_open(&r->world, ranks, place, err);
+	st = mpi_open(&r->world, ranks, getenv("KOLM_MPI_HOSTS"), place, err);
 	if (st != OK) {
 		if (err->reported)
 			sleep(2); /* who knows why must not lose its word */

@@ -59,13 +59,15 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	if (ranks > mpi_processes)
 		return;
 	alarm(120);
-	CHECK(mpi_open(&world, ranks, &place, &err) == OK, "%s", err.msg);
+	CHECK(mpi_open(&world, ranks, getenv("KOLM_MPI_HOSTS"), &place, &err) == OK, "%s",
+	      err.msg);
 	if (world) {
 		fn(world, arg);
 		comm_free(world);
 	}
 	/* Those that took no part wait here, asleep. */
-	CHECK(mpi_open(&all, mpi_processes, &place, &err) == OK, "%s", err.msg);
+	CHECK(mpi_open(&all, mpi_processes, getenv("KOLM_MPI_HOSTS"), &place, &err) == OK, "%s",
+	      err.msg);
 	CHECK(comm_run(all, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, &err) == OK, "%s", err.msg);
 	comm_free(all);
 }

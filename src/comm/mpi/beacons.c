@@ -7,6 +7,7 @@
  */
 #include "comm/impl.h"
 #include "comm/mpi/mpi.h"
+#include "comm/mpi/world.h"
 
 #include <mpi.h>
 #include <stdlib.h>
@@ -197,7 +198,8 @@ enum status mpi_beacons_open(struct mpi_beacons **out, struct comm *world, bool 
 		return FAIL(err, ERR_MEMORY, "no memory to watch other machines");
 	b->world = world;
 	pthread_mutex_lock(world->lock);
-	MPI_Comm_split(MPI_COMM_WORLD, tells ? 0 : MPI_UNDEFINED, comm_rank(world), &b->comm);
+	MPI_Comm_split(world_of(world)->all, tells ? 0 : MPI_UNDEFINED, comm_rank(world),
+		       &b->comm);
 	if (b->comm != MPI_COMM_NULL)
 		MPI_Comm_size(b->comm, &size);
 	if (size > 1) {

@@ -8,10 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Ranks that share a machine; KOLM_MPI_HOSTS pretends that there are several. */
-void hosts_split(MPI_Comm all, MPI_Comm *local)
+/* Ranks that share a machine; text pretends that there are several. */
+void hosts_split(MPI_Comm all, const char *text, MPI_Comm *local)
 {
-	const char *text = getenv("KOLM_MPI_HOSTS");
 	int hosts = text ? atoi(text) : 1, rank, size, host;
 	MPI_Comm real;
 
@@ -39,19 +38,19 @@ void hosts_share_places(MPI_Comm all, MPI_Comm local, int *host_of, int *local_o
 }
 
 /* Who is first on this machine, and which cores its ranks may use, together and each. */
-void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place)
+void hosts_look_at_cores(MPI_Comm all, MPI_Comm local, struct mpi_place *place)
 {
-	cpu_set_t mine, any, all;
+	cpu_set_t mine, any, each;
 
 	MPI_Comm_rank(local, &place->local);
 	MPI_Comm_size(local, &place->locals);
-	MPI_Comm_rank(MPI_COMM_WORLD, &place->host);
+	MPI_Comm_rank(all, &place->host);
 	MPI_Bcast(&place->host, 1, MPI_INT, 0, local);
 	CPU_ZERO(&mine);
 	sched_getaffinity(0, sizeof(mine), &mine);
 	MPI_Allreduce(&mine, &any, (int)sizeof(mine), MPI_BYTE, MPI_BOR, local);
-	MPI_Allreduce(&mine, &all, (int)sizeof(mine), MPI_BYTE, MPI_BAND, local);
-	place->cores_shared = CPU_EQUAL(&any, &all);
+	MPI_Allreduce(&mine, &each, (int)sizeof(mine), MPI_BYTE, MPI_BAND, local);
+	place->cores_shared = CPU_EQUAL(&any, &each);
 	place->cores = CPU_COUNT(&any);
 }
 
