@@ -103,8 +103,8 @@ const struct memory_account *device_memory(const struct device *dev)
 
 enum { SLACK = 4 << 20 }; /* that a device may take beyond what it is asked for */
 
-/* Why the machine or the process can't have so much more; err has what a source says. */
-static void find_reason(uint64_t bytes, const struct error *err, char *buf, size_t size)
+/* Why the machine or the process can't have so much more; why is what a source says. */
+static void find_reason(uint64_t bytes, const struct error *why, char *buf, size_t size)
 {
 	static const enum room_kind kinds[] = {ROOM_MEMORY, ROOM_OWN, ROOM_ADDRESSES};
 
@@ -115,12 +115,13 @@ static void find_reason(uint64_t bytes, const struct error *err, char *buf, size
 		if (bytes + SLACK > room.free)
 			snprintf(buf, size, "but %.250s", room.why);
 	}
-	if (err && err->code != OK)
-		snprintf(buf, size, "but %.200s", err->msg);
+	if (why->code != OK)
+		snprintf(buf, size, "but %.200s", why->msg);
 }
 
 static enum status out_of_memory(const struct device *dev, enum memory_kind kind,
-				 uint64_t bytes, const char *what, struct error *err)
+				 uint64_t bytes, const char *what, const struct error *why,
+				 struct error *err)
 {
 	const struct memory_account *a = &dev->account;
 	char need[32], have[32], limit[32], line[256], reason[264];
@@ -144,7 +145,7 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     "out of device memory: %s needed for %s (%s), %s of %s are in use%s%s",
 		     need, what, memory_kind_name(kind), have, limit, at ? ": " : "", line);
 	} else {
-		find_reason(bytes, err, reason, sizeof(reason));
+		find_reason(bytes, why, reason, sizeof(reason));
 		FAIL(err, ERR_MEMORY, "out of memory: %s (%s) need %s, %s; %s are in use%s%s",
 		     what, memory_kind_name(kind), need, reason, have, at ? ": " : "", line);
 	}
@@ -164,23 +165,22 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 {
 	struct memory_account *a = &dev->account;
 	struct allocation *node;
+	struct error why = {0};
 
-	if (err)
-		err->code = OK; /* nobody has said anything yet */
 	bytes = (uint64_t)round_up((int64_t)(bytes ? bytes : 1), 64);
 	if (a->limit && a->total + bytes > a->limit && !dev->plan)
-		return out_of_memory(dev, kind, bytes, what, err);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
 	node = malloc(sizeof(*node));
 	if (!node)
-		return out_of_memory(dev, kind, bytes, what, err);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
 	*node = (struct allocation){.bytes = bytes, .kind = kind, .shared = shared};
 	if (!shared)
 		node->memory = dev->plan ? next_address(dev, bytes) : dev->ops->map(dev, bytes);
-	else if (dev->source(dev->source_arg, bytes, &node->memory, err) != OK)
+	else if (dev->source(dev->source_arg, bytes, &node->memory, &why) != OK)
 		node->memory = NULL;
 	if (!node->memory) {
 		free(node);
-		return out_of_memory(dev, kind, bytes, what, err);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
 	}
 	node->address = dev->ops->hide ? dev->ops->hide(dev, node->memory) : node->memory;
 	node->next = dev->allocations;

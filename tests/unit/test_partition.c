@@ -51,7 +51,8 @@ static void every_layer_once_and_balanced(void **state)
 				int parts = stages * chunks;
 
 				assert_int_equal(
-					partition_init(&p, &s, stages, chunks, "", &err), OK);
+					partition_init(&p, &s, stages, chunks, "", fresh(&err)),
+					OK);
 				assert_int_equal(p.first[0], 0);
 				assert_int_equal(p.first[parts], depth);
 				for (int k = 0; k < parts; k++) {
@@ -78,13 +79,13 @@ static void lists_are_taken_or_refused(void **state)
 	struct partition p;
 	(void)state;
 
-	assert_int_equal(partition_init(&p, &s, 2, 1, "7,1", &err), OK);
+	assert_int_equal(partition_init(&p, &s, 2, 1, "7,1", fresh(&err)), OK);
 	assert_int_equal(p.first[1], 7);
 	partition_release(&p);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(partition_init(&p, &s, 2, 1, bad[i], &err), ERR_USAGE);
-	assert_int_equal(partition_init(&p, &s, 9, 1, "", &err), ERR_USAGE);
-	assert_int_equal(partition_init(&p, &s, 3, 3, "", &err), ERR_USAGE);
+		assert_int_equal(partition_init(&p, &s, 2, 1, bad[i], fresh(&err)), ERR_USAGE);
+	assert_int_equal(partition_init(&p, &s, 9, 1, "", fresh(&err)), ERR_USAGE);
+	assert_int_equal(partition_init(&p, &s, 3, 3, "", fresh(&err)), ERR_USAGE);
 }
 
 static void splits_that_do_not_divide_are_refused(void **state)
@@ -92,15 +93,16 @@ static void splits_that_do_not_divide_are_refused(void **state)
 	struct model_shape s = {.depth = 4, .in = 7, .dim = 12, .out = 10};
 	(void)state;
 
-	assert_int_equal(partition_check_split(&s, 3, &err), OK); /* the last is by inputs */
-	assert_int_equal(partition_check_split(&s, 5, &err), ERR_USAGE);
+	assert_int_equal(partition_check_split(&s, 3, fresh(&err)),
+			 OK); /* the last is by inputs */
+	assert_int_equal(partition_check_split(&s, 5, fresh(&err)), ERR_USAGE);
 	assert_non_null(strstr(err.hint, "--mp 2, 3, 4, 6, 12"));
 	s.depth = 5;
-	assert_int_equal(partition_check_split(&s, 3, &err), ERR_USAGE); /* 10 outputs */
-	assert_int_equal(partition_check_split(&s, 2, &err), OK);
+	assert_int_equal(partition_check_split(&s, 3, fresh(&err)), ERR_USAGE); /* 10 outputs */
+	assert_int_equal(partition_check_split(&s, 2, fresh(&err)), OK);
 	s.depth = 1; /* only the outputs count */
 	s.dim = 7;
-	assert_int_equal(partition_check_split(&s, 5, &err), OK);
+	assert_int_equal(partition_check_split(&s, 5, fresh(&err)), OK);
 }
 
 int main(void)
