@@ -77,6 +77,8 @@ static void simd_derive_row(float *dy, const float *saved, int n, enum activatio
 {
 	int i = n / VL * VL;
 
+	if (act == ACT_NONE) /* and nothing is saved */
+		return;
 #define DERIVE(name, ...)                                 \
 	case ACT_##name:                                  \
 		derive_vectors(dy, saved, n, ACT_##name); \
