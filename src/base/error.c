@@ -86,7 +86,9 @@ int error_exit_code(enum status code)
 		return 143;
 	case ERR_HANGUP:
 		return 129;
-	default:
-		return 1;
+	case ERR_FAILED:
+	case ERR_MEMORY:
+		break;
 	}
+	return 1;
 }

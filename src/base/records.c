@@ -8,9 +8,8 @@ _Static_assert(sizeof(struct record) == 64, "no padding: it travels");
 
 const char *record_kind_name(enum record_kind kind)
 {
-#define X(id, name) name,
-	static const char *const names[RECORD_KIND_COUNT] = {RECORD_KINDS(X)};
-#undef X
+	static const char *const names[] = {NAMES_OF(RECORD_KINDS)};
+
 	return names[kind];
 }
 

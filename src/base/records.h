@@ -6,10 +6,10 @@
 #define KOLM_BASE_RECORDS_H
 
 #include "base/error.h"
+#include "base/names.h"
 
 #include <stdint.h>
 
-/* One list gives the enum and the names. */
 #define RECORD_KINDS(X)             \
 	X(FORWARD, "forward")       \
 	X(BACKWARD, "backward")     \
@@ -22,12 +22,12 @@
 	X(RECEIVE, "receive")       \
 	X(COLLECTIVE, "collective") \
 	X(STEP, "step")
-#define X(id, name) RECORD_##id,
-enum record_kind { RECORD_KINDS(X) RECORD_KIND_COUNT };
-#undef X
+#define RECORD_KIND(name, ...) RECORD_##name,
+enum record_kind { RECORD_KINDS(RECORD_KIND) };
+enum { RECORD_KIND_COUNT = NAMES_COUNT(RECORD_KINDS) };
 const char *record_kind_name(enum record_kind kind);
 
-/* Whole numbers of floats: it travels so. Times in ns of the rank's own clock. */
+/* Times in ns of the rank's own clock. */
 struct record {
 	int64_t begin, end;
 	int64_t ready; /* of waits and transfers: when the last partner had come; 0: unknown */
@@ -41,7 +41,8 @@ struct record {
 	int16_t size; /* of a collective: its members */
 	int16_t chunk;
 	int32_t micro_batch; /* -1: of none */
-	int32_t unused;
+	int16_t purpose;     /* of a collective: its group's, enum comm_purpose */
+	int16_t unused;
 };
 
 /* Filled by the rank and by the thread of a transport that moves its requests on. */

@@ -16,6 +16,8 @@ enum stream_kind {
 	STREAM_TEACHER,	   /* how factors show in inputs and targets */
 	STREAM_SPLIT,	   /* which samples are held out */
 	STREAM_SHUFFLE,	   /* id: epoch */
+	STREAM_DROPOUT,	   /* id: step, layer */
+	STREAM_NAME,	   /* id: hash of a name */
 };
 
 static inline uint64_t stream_id(enum stream_kind kind, uint64_t id)

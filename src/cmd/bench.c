@@ -15,7 +15,6 @@
 
 #define AT(member) .offset = offsetof(struct bench, member)
 
-const char *const bench_dtypes[] = {"fp32", "fp16", "bf16", NULL};
 static const char *const transports[] = {"auto", "shm", NULL};
 
 /* clang-format off */
@@ -32,7 +31,7 @@ static const struct option options[] = {
 	 .min = 1, .max = 1 << 20, .help = "gemm: outputs of that shape"},
 	{"in", .group = "Options", .type = OPTION_INT, AT(in), .initial = "1024", .meta = "N",
 	 .min = 1, .max = 1 << 20, .help = "gemm: inputs of that shape"},
-	{"dtype", .group = "Options", .type = OPTION_CHOICE, AT(dtype), .choices = bench_dtypes,
+	{"dtype", .group = "Options", .type = OPTION_CHOICE, AT(dtype), .choices = precision_names,
 	 .initial = "fp32", .help = "gemm: of weights, activations and gradients; sums are in fp32"},
 	{"transport", .group = "Options", .type = OPTION_CHOICE, AT(transport), .choices = transports,
 	 .initial = "auto", .help = "comm: auto: beside MPI where it is built in; shm: without it"},

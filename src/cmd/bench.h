@@ -20,8 +20,6 @@ struct bench {
 	struct json json; /* the document, if as_json */
 };
 
-extern const char *const bench_dtypes[]; /* by enum dtype, NULL-terminated */
-
 /* Repeat fn(arg) for a while after one warm-up call. */
 struct timing {
 	double best_ms, median_ms;

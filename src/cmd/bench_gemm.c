@@ -183,7 +183,7 @@ static void put_rows(struct bench *b, const struct row *rows, int n, double peak
 {
 	if (!b->as_json) {
 		printf("FMA peak in this run: %.1f GFLOP/s; %s; %s\n\n", peak,
-		       device_description(b->dev), bench_dtypes[b->dtype]);
+		       device_description(b->dev), precision_names[b->dtype]);
 		if (!rows[0].openblas && b->dtype == DTYPE_F32)
 			printf("(OpenBLAS is not installed: libopenblas0-pthread would fill its column)\n");
 		printf("%-8s %5s %5s %5s %9s %6s %7s %9s\n", "op", "rows", "out", "in",
@@ -208,7 +208,7 @@ static void put_rows(struct bench *b, const struct row *rows, int n, double peak
 		}
 		json_begin_object(&b->json, NULL);
 		json_put_string(&b->json, "op", op_names[r->op]);
-		json_put_string(&b->json, "dtype", bench_dtypes[b->dtype]);
+		json_put_string(&b->json, "dtype", precision_names[b->dtype]);
 		json_put_int(&b->json, "rows", r->shape.rows);
 		json_put_int(&b->json, "out", r->shape.out);
 		json_put_int(&b->json, "in", r->shape.in);

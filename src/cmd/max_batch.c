@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRECISIONS_MAX = 3 };
-
 struct max_batch {
 	char compare[64];
 	bool as_json;
@@ -32,8 +30,6 @@ struct row {
 	bool confirmed;
 	bool is_most; /* no batch can be larger, whatever fits */
 };
-
-static const char *const precisions[] = {"fp32", "fp16", "bf16"};
 
 /* clang-format off */
 static const struct option options[] = {
@@ -197,9 +193,9 @@ static enum status read_precisions(const char *text, int *list, int *n, struct e
 	while ((word = strsep(&rest, ","))) {
 		int k = 0;
 
-		while (k < PRECISIONS_MAX && strcmp(word, precisions[k]))
+		while (k < PRECISION_COUNT && strcmp(word, precision_names[k]))
 			k++;
-		if (k == PRECISIONS_MAX || *n == PRECISIONS_MAX) {
+		if (k == PRECISION_COUNT || *n == PRECISION_COUNT) {
 			FAIL(err, ERR_USAGE,
 			     "--compare %s: '%s' is no precision, or one too many", text, word);
 			return HINT(err, "such as fp32,fp16,bf16");
@@ -223,7 +219,7 @@ static void put_rows(const struct max_batch *m, const struct row *rows, int n)
 		const struct row *r = &rows[i];
 
 		json_begin_object(&j, NULL);
-		json_put_string(&j, "precision", precisions[r->precision]);
+		json_put_string(&j, "precision", precision_names[r->precision]);
 		json_put_int(&j, "batch", r->batch);
 		json_put_int(&j, "bytes", (int64_t)r->bytes);
 		json_put_int(&j, "limit", (int64_t)r->limit);
@@ -231,9 +227,10 @@ static void put_rows(const struct max_batch *m, const struct row *rows, int n)
 		json_put_bool(&j, "largest_possible", r->is_most);
 		json_end_object(&j);
 		if (!m->as_json)
-			printf("%-9s %10lld %14llu %14llu  %s%s\n", precisions[r->precision],
-			       (long long)r->batch, (unsigned long long)r->bytes,
-			       (unsigned long long)r->limit, r->confirmed ? "yes" : "NO",
+			printf("%-9s %10lld %14llu %14llu  %s%s\n",
+			       precision_names[r->precision], (long long)r->batch,
+			       (unsigned long long)r->bytes, (unsigned long long)r->limit,
+			       r->confirmed ? "yes" : "NO",
 			       r->is_most ? ", and no batch can be larger" : "");
 	}
 	json_end_array(&j);
@@ -241,9 +238,10 @@ static void put_rows(const struct max_batch *m, const struct row *rows, int n)
 	if (m->as_json)
 		fputs(j.text.data, stdout);
 	else if (n > 1)
-		printf("\n%s has %.2f times the batch of %s\n", precisions[rows[1].precision],
+		printf("\n%s has %.2f times the batch of %s\n",
+		       precision_names[rows[1].precision],
 		       (double)rows[1].batch / (double)rows[0].batch,
-		       precisions[rows[0].precision]);
+		       precision_names[rows[0].precision]);
 	json_release(&j);
 }
 
@@ -251,8 +249,8 @@ enum status cmd_max_batch(int argc, char *const *argv, struct error *err)
 {
 	struct max_batch m = {0};
 	struct option_values own;
-	struct row rows[PRECISIONS_MAX] = {{0}};
-	int list[PRECISIONS_MAX], n = 0;
+	struct row rows[PRECISION_COUNT] = {{0}};
+	int list[PRECISION_COUNT], n = 0;
 	bool confirmed = true;
 	enum status st;
 

@@ -42,6 +42,8 @@ static const struct option options[] = {
 	 .help = "the part of --cost-b that makes the weights' gradient; half: of --cost-b"},
 	{"latency", .group = "Costs", TIME(costs.latency), .initial = "0",
 	 .help = "from the end of an operation until its message is there"},
+	{"send-early", .group = "Costs", .type = OPTION_FLAG, AT(costs.send_early), .initial = "false",
+	 .help = "the gradient of a stage's input is sent before that of its weights is computed, as kolm train does it"},
 
 	{"json", .group = "Output", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of text"},
@@ -71,7 +73,7 @@ const struct option_table schedule_table = {
 static enum status resolve(struct options *o, struct error *err)
 {
 	if (o->chunks == 0)
-		o->chunks = o->kind == SCHEDULE_INTERLEAVED ? 2 : 1;
+		o->chunks = schedule_chunks((enum schedule_kind)o->kind, 0);
 	if ((int64_t)o->stages * o->micro_batches * o->chunks > DRAW_MAX) {
 		FAIL(err, ERR_USAGE,
 		     "--pp %d --micro-batches %d --chunks %d is too much to draw", o->stages,

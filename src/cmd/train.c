@@ -128,6 +128,7 @@ void training_free(struct training *t)
 {
 	schedule_release(&t->schedule);
 	partition_release(&t->partition);
+	model_release(&t->model);
 	data_close(&t->data);
 	free(t);
 }

@@ -13,8 +13,8 @@
 /* A row of each rank, to rank 0. */
 static enum status gather(struct training *t, void *rows, size_t size, struct error *err)
 {
-	return comm_run(t->rank->world, COMM_GATHER, rows,
-			size / sizeof(float) * (size_t)t->rank->ranks, DTYPE_F32, 0, err);
+	return comm_run(t->rank->world, COMM_GATHER, rows, size * (size_t)t->rank->ranks,
+			DTYPE_BYTE, 0, err);
 }
 
 enum status training_gather_times(struct training *t, const struct engine_times *own,
@@ -45,7 +45,7 @@ enum status training_keep(struct training *t, struct error *err)
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine, t->done);
 	TRY(training_gather_times(t, &t->times, err));
 	TRY(gather(t, t->summaries, sizeof(*t->summaries), err));
-	t->engine->kept_at = clock_ms();
+	engine_kept(t->engine);
 	if (t->rank->number > 0)
 		return OK;
 	pthread_mutex_lock(&k->lock);
@@ -136,7 +136,7 @@ out:
 /* What kolm verify compares. */
 static enum status write_record(struct training *t, struct error *err)
 {
-	int replica = sketch_replica(t->engine, t->engine->step);
+	int replica = sketch_replica(t->engine, t->done - 1);
 	enum status st;
 
 	TRY(dump_masters(t->engine, replica, t->record_folder, err));
@@ -146,6 +146,16 @@ static enum status write_record(struct training *t, struct error *err)
 		TRY(sketch_write(&t->sketch, t->record_folder, err));
 out:
 	return st;
+}
+
+static void put_options(const void *options, struct json *j)
+{
+	options_write_json(options, j);
+}
+
+static void fill_held_out(void *arg, int64_t first, int rows, const struct batch *b)
+{
+	data_held_out(arg, first, rows, b);
 }
 
 enum status training_finish(struct training *t, struct error *err)
@@ -159,12 +169,13 @@ enum status training_finish(struct training *t, struct error *err)
 		TRY(training_trace_collect(t, err));
 	TRY(training_keep(t, err));
 	if (t->dump.folder && !t->stopped)
-		TRY(dump_end(&t->dump, t->engine, &t->config.values, t->metrics.losses,
-			     t->metrics.count, err));
+		TRY(dump_end(&t->dump, t->engine, put_options, &t->config.values,
+			     t->metrics.losses, t->metrics.count, err));
 	if (t->record_folder && !t->stopped)
 		TRY(write_record(t, err));
 	if (evaluated)
-		TRY(engine_evaluate(t->engine, &t->data, &evaluation, err));
+		TRY(engine_evaluate(t->engine, t->data.held_out, fill_held_out, &t->data,
+				    &evaluation, err));
 	if (t->rank->number == 0)
 		TRY(close_run(t, evaluated ? &evaluation : NULL, err));
 out:

@@ -49,7 +49,7 @@ static enum status predict_rank(const struct training *t, struct device *dev,
 	enum status st;
 
 	if (ranks > 1)
-		device_share(dev, count_shared, &shared);
+		device_share(dev, count_shared, NULL, &shared);
 	TRY(engine_create(&e, dev, options, err));
 	account = *device_memory(dev);
 	engine_free(e);
@@ -85,7 +85,8 @@ static enum status predict(const struct training *t, struct prediction *p, struc
 
 	*p = (struct prediction){.rank = -1};
 	engine.plan = true;
-	engine.rank = NULL; /* it has no groups, and is any of them in turn */
+	engine.world = NULL; /* it has no groups, and is any of them in turn */
+	engine.observer = (struct engine_observer){0};
 	TRY(device_open(&dev, t->config.device, &options, err));
 	for (engine.plan_rank = 0; engine.plan_rank < ranks; engine.plan_rank++)
 		TRY(predict_rank(t, dev, &engine, p, err));

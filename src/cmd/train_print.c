@@ -36,15 +36,18 @@ static void list_crossings(const struct partition *p, char *buf, size_t size)
 static void print_placement(const struct training *t)
 {
 	const struct partition *p = &t->partition;
-	int parts = p->stages * p->chunks, width = t->grid.dp * t->grid.mp;
+	int parts = schedule_parts(&t->schedule), width = t->grid.dp * t->grid.mp;
 	char list[256];
 
 	for (int stage = 0; stage < t->grid.pp && t->grid.pp > 1; stage++) {
 		int n = 0;
 
-		for (int k = stage; k < parts && n < 200; k += p->stages)
+		for (int chunk = 0; chunk < t->schedule.chunks && n < 200; chunk++) {
+			int k = schedule_part(&t->schedule, stage, chunk);
+
 			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d-%d",
 				      n ? ", " : "", p->first[k], p->first[k + 1] - 1);
+		}
 		log_info("stage %d: layers %s on rank%s %d%s%.0d", stage, list,
 			 width > 1 ? "s" : "", stage * width, width > 1 ? "-" : "",
 			 width > 1 ? (stage + 1) * width - 1 : 0);
@@ -77,15 +80,15 @@ static void print_ranks(const struct training *t)
 void training_print_heading(const struct training *t)
 {
 	const struct config *c = &t->config;
-	const struct model_shape *shape = &t->shape;
+	const struct model *m = &t->model;
 	char size[32], parameters[32];
 
 	units_format_size(device_memory(t->dev)->total, size, sizeof(size));
-	units_format_count(shape_parameters(shape), parameters, sizeof(parameters));
-	log_info("kolm %s: %d layer%s, %d inputs, %d wide, %d outputs; %s parameters; loss %s",
-		 KOLM_VERSION, c->depth, c->depth == 1 ? "" : "s", shape->in,
-		 c->depth == 1 ? shape->out : shape->dim, shape->out, parameters,
-		 t->data.labelled ? "cross-entropy" : "mse");
+	units_format_count(model_parameters(m), parameters, sizeof(parameters));
+	log_info(
+		"kolm %s: %d layer%s, %d inputs, up to %d wide, %d outputs; %s parameters; loss %s",
+		KOLM_VERSION, m->count, m->count == 1 ? "" : "s", m->in, model_widest(m),
+		m->out, parameters, t->loss->name);
 	if (t->data.kind == DATA_TABLE)
 		log_info("data: %lld samples to learn from, %lld held out; %d features, %s%s%s",
 			 (long long)t->data.train, (long long)t->data.held_out, t->data.in,
@@ -123,7 +126,7 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 		printf("step %4d  loss %-10s  grad_norm %-9.4g  %9.3f ms  %10.1f samples/s"
 		       "  %7.1f GFLOP/s%s\n",
 		       s->step, loss, s->grad_norm, s->ms, samples_per_s,
-		       samples_per_s * shape_flops(&t->shape) * 1e-9,
+		       samples_per_s * model_flops(&t->model) * 1e-9,
 		       s->skipped  ? "  skipped: not finite"
 		       : s->warmup ? "  (warm-up)"
 				   : "");

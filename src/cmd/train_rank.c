@@ -49,18 +49,17 @@ out:
 	return st;
 }
 
-/* The samples of this rank's replica; the master of DataParallel makes them for all. */
-static void load_batch(struct training *t, int step)
-{
-	struct engine *e = t->engine;
-	int rows = engine_batch_rows(e), batch = t->config.batch;
+/* Which samples: those of a step. */
+struct step_samples {
+	struct training *t;
+	int step;
+};
 
-	if (device_is_virtual(t->dev))
-		return;
-	if (e->all.x.data)
-		data_batch(&t->data, t->dev, step, batch, 0, batch, &e->all);
-	else if (engine_needs_batch(e) && e->options.grad_sync != SYNC_MASTER)
-		data_batch(&t->data, t->dev, step, batch, rows * e->at.dp, rows, &e->batch);
+static void fill_samples(void *arg, int64_t first, int rows, const struct batch *b)
+{
+	const struct step_samples *s = arg;
+
+	data_batch(&s->t->data, s->t->dev, s->step, s->t->config.batch, (int)first, rows, b);
 }
 
 /* What the progress screen shows. */
@@ -68,17 +67,18 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 {
 	struct pulse *p = t->rank->pulse;
 	const struct memory_account *memory = device_memory(t->dev);
+	const struct engine_times *times = engine_times(t->engine);
 
 	p->simulated = device_is_virtual(t->dev);
 	p->loss = s->loss;
 	p->loss_scale = s->loss_scale;
 	p->skipped += s->skipped;
 	p->step_ms = s->ms;
-	p->compute_ms = (double)t->engine->times.compute * 1e-6;
-	p->comm_ms = (double)t->engine->times.comm * 1e-6;
-	p->lost_ms = (double)t->engine->times.lost * 1e-6;
+	p->compute_ms = (double)times->compute * 1e-6;
+	p->comm_ms = (double)times->comm * 1e-6;
+	p->lost_ms = (double)times->lost * 1e-6;
 	p->samples_per_s = t->config.batch / s->ms * 1e3;
-	p->gflops = p->samples_per_s * shape_flops(&t->shape) * 1e-9;
+	p->gflops = p->samples_per_s * model_flops(&t->model) * 1e-9;
 	p->now_bytes = memory->total;
 	p->peak_bytes = memory->total_peak;
 	p->steps = t->config.steps;
@@ -92,7 +92,7 @@ static enum status take_apart(struct training *t, struct step_metrics *s, struct
 {
 	enum status st;
 
-	TRY(training_gather_times(t, &t->engine->times, err));
+	TRY(training_gather_times(t, engine_times(t->engine), err));
 	TRY(comm_run(t->rank->world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
 	if (!is_first(t))
 		return OK;
@@ -111,16 +111,16 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	struct breakdowns breakdowns = {0};
 
 	s.data_ms = clock_ms();
-	load_batch(t, step);
+	engine_load(t->engine, fill_samples, &(struct step_samples){t, step});
 	s.data_ms = clock_ms() - s.data_ms;
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
 	TRY(engine_step(t->engine, step, &result, err));
 	if (t->sketch.values)
 		TRY(sketch_add(&t->sketch, t->engine, step, result.loss_scale, err));
-	s.ms = (double)t->engine->times.step * 1e-6;
+	s.ms = (double)engine_times(t->engine)->step * 1e-6;
 	if (!s.warmup || t->config.steps <= t->config.warmup)
-		engine_times_add(&t->times, &t->engine->times);
+		engine_times_add(&t->times, engine_times(t->engine));
 	s.loss = result.loss;
 	s.grad_norm = result.grad_norm;
 	s.loss_scale = result.loss_scale;

@@ -20,19 +20,10 @@ enum status training_prepare(struct training *t, struct error *err)
 	enum status st;
 
 	/* With one stage there is nothing to interleave. */
-	if (c->pp == 1 && (kind == SCHEDULE_INTERLEAVED || kind == SCHEDULE_ZB_H1))
-		kind = SCHEDULE_1F1B;
-	c->chunks = kind != SCHEDULE_INTERLEAVED ? 1 : c->chunks ? c->chunks : 2;
-	TRY(data_open(&t->data, c->data, (enum data_task)c->loss, c->dim, (uint64_t)c->seed,
-		      c->holdout, err));
-	t->shape = (struct model_shape){.depth = c->depth,
-					.in = t->data.in,
-					.dim = c->dim,
-					.out = t->data.out,
-					.act = (enum activation)c->activation,
-					.rows = c->micro_batch_size};
-	TRY(partition_check_split(&t->shape, c->mp, err));
-	TRY(partition_init(&t->partition, &t->shape, c->pp, c->chunks, c->layers_per_stage,
+	kind = schedule_for(kind, c->pp);
+	c->chunks = schedule_chunks(kind, c->chunks);
+	TRY(training_build_model(t, err));
+	TRY(partition_init(&t->partition, &t->model, c->pp, c->chunks, c->layers_per_stage,
 			   err));
 	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
 	TRY(training_plan_memory(t, err));
@@ -73,6 +64,11 @@ static enum status source_of_world(void *arg, size_t bytes, void **out, struct e
 	return comm_alloc(arg, bytes, out, err);
 }
 
+static void back_to_world(void *arg, void *memory)
+{
+	comm_give_back(arg, memory);
+}
+
 /* PyTorch scales the loss for fp16 only: bf16 has the range of fp32. */
 static struct scaler scaler_of(const struct config *c)
 {
@@ -98,14 +94,25 @@ static enum dtype grad_type_of(const struct config *c)
 	return (enum dtype)c->precision;
 }
 
+static void say_where(void *arg, const char *place)
+{
+	rank_at(arg, "%s", place);
+}
+
+static int asked_to_stop(void *arg)
+{
+	return rank_stop(arg);
+}
+
 struct engine_options training_engine_options(const struct training *t)
 {
 	const struct config *c = &t->config;
 
 	return (struct engine_options){
-		.shape = t->shape,
+		.model = &t->model,
+		.loss = t->loss,
+		.rows = c->micro_batch_size,
 		.micro_batches = c->micro_batches,
-		.labelled = t->data.labelled,
 		.optimizer = {.kind = (enum optimizer)c->optimizer,
 			      .lr = (float)c->lr,
 			      .momentum = (float)c->momentum,
@@ -124,12 +131,14 @@ struct engine_options training_engine_options(const struct training *t)
 		.grad_type = grad_type_of(c),
 		.scaler = scaler_of(c),
 		.base = c->engine == ENGINE_BASE,
-		.rank = t->rank,
-		.grid = &t->grid,
+		.world = t->rank ? t->rank->world : NULL,
+		.grid = t->grid,
 		.partition = &t->partition,
 		.schedule = &t->schedule,
 		.inject = &t->inject,
+		.pace = t->rank ? &t->rank->pace : NULL,
 		.records = (struct records *)&t->records,
+		.observer = {.arg = t->rank, .at = say_where, .stop = asked_to_stop},
 		.keep_ms = t->rank && t->rank->hurried ? KEEP_MS : 0,
 	};
 }
@@ -171,7 +180,7 @@ enum status training_open_engine(struct training *t, struct error *err)
 	c->threads = device_threads(t->dev);
 	comm_observe(t->rank->world, &t->rank->pace, &t->records);
 	if (t->rank->ranks > 1)
-		device_share(t->dev, source_of_world, t->rank->world);
+		device_share(t->dev, source_of_world, back_to_world, t->rank->world);
 	TRY(engine_create(&t->engine, t->dev, &engine, err));
 	TRY(comm_alloc(t->rank->world, (size_t)t->rank->ranks * sizeof(*t->summaries),
 		       (void **)&t->summaries, err));
@@ -222,21 +231,23 @@ static uint64_t hash_of(const struct training *t)
 enum status training_agree(struct training *t, struct error *err)
 {
 	struct rank *r = t->rank;
-	uint64_t *hashes;
+	uint64_t *hashes = NULL;
 	enum status st;
 
 	TRY(comm_alloc(r->world, (size_t)r->ranks * sizeof(*hashes), (void **)&hashes, err));
 	hashes[r->number] = hash_of(t);
-	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * 2, DTYPE_F32, 0,
-		     err));
+	TRY(comm_run(r->world, COMM_ALLGATHER, hashes, (size_t)r->ranks * sizeof(*hashes),
+		     DTYPE_BYTE, 0, err));
 	for (int i = 1; i < r->ranks; i++)
 		if (hashes[i] != hashes[0]) {
 			FAIL(err, ERR_USAGE,
 			     "rank %d has other options or other data than rank 0", i);
-			return HINT(err, "start all ranks with the same command, and the same "
-					 "files on all machines");
+			st = HINT(err, "start all ranks with the same command, and the same "
+				       "files on all machines");
+			break;
 		}
 out:
+	comm_give_back(r->world, hashes);
 	return st;
 }
 

@@ -14,8 +14,8 @@ static int layers_of(const struct training *t, int stage)
 	const struct partition *p = &t->partition;
 	int n = 0;
 
-	for (int i = 0; i < t->shape.depth; i++)
-		n += partition_part_of(p, i) % p->stages == stage;
+	for (int i = 0; i < t->model.count; i++)
+		n += schedule_place(&t->schedule, partition_part_of(p, i)).stage == stage;
 	return n;
 }
 

@@ -73,7 +73,7 @@ enum status training_announce(struct training *t, struct error *err)
 
 	p->peak_gflops = measure_peak(t);
 	p->loss = NAN;
-	p->loss_scale = t->engine->options.scaler.scale;
+	p->loss_scale = engine_options(t->engine)->scaler.scale;
 	p->now_bytes = memory->total;
 	p->peak_bytes = memory->total_peak;
 	if (t->rank->number == 0)

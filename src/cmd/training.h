@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/predict.h"
 #include "engine/sketch.h"
+#include "launch/launch.h"
 #include "trace/gather.h"
 #include "trace/metrics.h"
 #include "trace/run.h"
@@ -47,7 +48,8 @@ struct training {
 	struct grid grid;
 	struct inject_plan inject;
 	struct data data;
-	struct model_shape shape;
+	struct model model;
+	const struct loss *loss;
 	struct partition partition;
 	struct schedule schedule;
 	struct prediction memory;
@@ -85,6 +87,8 @@ enum status training_run(struct training *t, struct error *err);
    layers to stages, schedule. A rank of a job then looks at where it is, and whether all
    have the same options and data; each opens its device and its engine. */
 enum status training_prepare(struct training *t, struct error *err);
+/* train_model.c: a part of it. */
+enum status training_build_model(struct training *t, struct error *err);
 enum status training_check_machine(const struct training *t, struct error *err);
 enum status training_agree(struct training *t, struct error *err);
 enum status training_open_engine(struct training *t, struct error *err);

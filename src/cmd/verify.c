@@ -200,7 +200,7 @@ static void describe(struct verify *v, bool moved, const struct outcome *one,
 		     const struct outcome *many)
 {
 	bool of_one = v->first.measure >= MEASURE_GRADIENT && v->first.tensor < v->grid.tensors;
-	struct place p = {0};
+	struct difference p = {0};
 
 	distance_find(moved ? &one->weights : &one->gradients,
 		      moved ? &many->weights : &many->gradients,

@@ -88,13 +88,13 @@ double *distance_at(const struct distance *d, enum measure m, int tensor, int st
 double distance_most(const struct distance *d, enum measure m);
 
 /* The element of the tensors of that name (or "": of all) where two runs differ most. */
-struct place {
+struct difference {
 	char tensor[128];
 	size_t element;
 	double one, many; /* its values */
 };
 void distance_find(const struct safetensors *one, const struct safetensors *many,
-		   const char *name, struct place *place);
+		   const char *name, struct difference *place);
 
 /* ---- judgement ---- */
 

@@ -80,7 +80,7 @@ static double compare_tensor(const struct safetensors *one, const struct safeten
 }
 
 void distance_find(const struct safetensors *one, const struct safetensors *many,
-		   const char *name, struct place *place)
+		   const char *name, struct difference *place)
 {
 	double most = -1;
 

@@ -126,7 +126,7 @@ static void fill_setup(struct setup *s, const struct training *t)
 	s->steps = c->steps;
 	s->precision = options_find(&config_table, "precision")->choices[c->precision];
 	s->unit = unit_roundoff((enum dtype)c->precision);
-	s->terms = imax(imax(t->shape.in, t->shape.dim), c->batch);
+	s->terms = imax(model_widest(&t->model), c->batch);
 	s->noise = fmax(s->unit, sqrt(s->terms) * unit_roundoff(DTYPE_F32));
 	s->reorder[0] = '\0';
 	if (kernels || other != c->micro_batches)

@@ -38,9 +38,10 @@ struct comm_traffic comm_op_traffic(enum comm_op op, size_t n, int size, int mem
 		return (struct comm_traffic){is_root ? 0 : own, is_root ? all - own : 0};
 	case COMM_GATHER:
 		return (struct comm_traffic){is_root ? all - own : 0, is_root ? 0 : own};
-	default:
-		return (struct comm_traffic){0, 0};
+	case COMM_BARRIER:
+		break;
 	}
+	return (struct comm_traffic){0, 0};
 }
 
 void comm_count(struct comm *world, const struct comm_request *r)
@@ -72,6 +73,7 @@ static struct record record_of(const struct comm_request *r)
 		.op = (int16_t)(message ? r->channel : (int)r->op),
 		.peer = (int16_t)r->comm->members[message ? r->peer : 0],
 		.size = (int16_t)(message ? 2 : r->comm->size),
+		.purpose = (int16_t)r->comm->purpose,
 		.micro_batch = -1,
 	};
 }

@@ -25,6 +25,14 @@ const char *comm_op_name(enum comm_op op)
 	return names[op];
 }
 
+const char *comm_purpose_name(enum comm_purpose purpose)
+{
+#define X(id, name) name,
+	static const char *const names[COMM_PURPOSE_COUNT] = {COMM_PURPOSES(X)};
+#undef X
+	return names[purpose];
+}
+
 int comm_rank(const struct comm *c)
 {
 	return c->rank;
@@ -83,8 +91,8 @@ static void unlock(struct comm *world)
 		pthread_mutex_unlock(world->lock);
 }
 
-enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
-			struct error *err)
+enum status comm_create(struct comm **out, struct comm *world, enum comm_purpose purpose,
+			const int *ranks, int n, struct error *err)
 {
 	enum status st;
 	struct comm *c = NULL;
@@ -97,6 +105,7 @@ enum status comm_create(struct comm **out, struct comm *world, const int *ranks,
 		goto out;
 	}
 	TRY(comm_new(&c, world->ops, world, ranks, n, world->rank, err));
+	c->purpose = purpose;
 	TRY(world->ops->create(c, err));
 	*out = c;
 	c = NULL; /* the caller's now */
@@ -127,6 +136,12 @@ void comm_free(struct comm *c)
 enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
 {
 	return world->ops->alloc(world, bytes, out, err);
+}
+
+void comm_give_back(struct comm *world, void *memory)
+{
+	if (memory && !world->failed)
+		world->ops->give_back(world, memory);
 }
 
 int comm_progress(struct comm *world)
@@ -213,12 +228,31 @@ void comm_irecv(struct comm *c, int peer, int channel, void *data, size_t bytes,
 	start(r);
 }
 
+/* Bytes are of something whole: nobody adds them up or cuts them anywhere. */
+static bool is_for_bytes(const struct comm *c, enum comm_op op, size_t n)
+{
+	switch (op) {
+	case COMM_ALLGATHER:
+	case COMM_SCATTER:
+	case COMM_GATHER:
+		return n % (size_t)c->size == 0;
+	case COMM_BROADCAST:
+	case COMM_BARRIER:
+		return true;
+	case COMM_ALLREDUCE:
+	case COMM_REDUCE_SCATTER:
+		break;
+	}
+	return false;
+}
+
 void comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		int root, struct comm_request *r)
 {
 	bool rooted = comm_op_has_root(op);
 
 	assert(!rooted || (root >= 0 && root < c->size));
+	assert(dtype != DTYPE_BYTE || is_for_bytes(c, op, n));
 	*r = (struct comm_request){.kind = REQUEST_COLLECTIVE,
 				   .comm = c,
 				   .op = op,
@@ -356,8 +390,10 @@ static enum status wait_until_done(struct comm_request *r, struct error *err)
 	}
 out:
 	world->waiting = false;
-	if (st != OK)
+	if (st != OK) {
+		world->failed = true;
 		forget(world, r);
+	}
 	if (world->status)
 		world->status->kind = REQUEST_NONE;
 	return st;

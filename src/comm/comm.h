@@ -30,14 +30,30 @@
 
 struct comm; /* opaque, see impl.h */
 
+/* What a group is there for, so that records of its collectives say what they belong to. The
+   world is for control. One list gives the enum and the names. */
+#define COMM_PURPOSES(X)        \
+	X(CONTROL, "control")   \
+	X(REPLICAS, "replicas") \
+	X(SLICES, "slices")     \
+	X(PIPELINE, "pipeline")
+#define X(id, name) COMM_FOR_##id,
+enum comm_purpose { COMM_PURPOSES(X) COMM_PURPOSE_COUNT };
+#undef X
+const char *comm_purpose_name(enum comm_purpose purpose);
+
 enum {
 	COMM_CHANNELS = 4,		 /* independent orders of messages between two ranks */
 	COMM_SET_WORDS = RANKS_MAX / 64, /* a set of ranks: bit i of word w is rank 64 w + i */
 	COMM_PLACE = 48,		 /* bytes of what is said of where a rank is */
 };
 
-/* What a collective does to buf, which every member gives with the same n. A rank's
-   slice of n elements is comm_slice(). All of them work in place. */
+/*
+ * What a collective does to buf, which every member gives with the same n. A rank's slice
+ * of n elements is comm_slice(). All of them work in place. Whatever is not to be added up
+ * may be DTYPE_BYTE: one struct per member is n = members * sizeof(struct), and where slices
+ * matter n must be a multiple of the members, so that none of them is cut.
+ */
 enum comm_op {
 	COMM_BARRIER,
 	COMM_ALLREDUCE,	     /* every element becomes the sum over the members */
@@ -46,8 +62,8 @@ enum comm_op {
 	COMM_BROADCAST,	     /* root's buffer goes to everybody */
 	COMM_SCATTER,	     /* slice i of root's buffer goes to member i */
 	COMM_GATHER,	     /* own slice goes to root */
-	COMM_OP_COUNT
 };
+enum { COMM_OP_COUNT = COMM_GATHER + 1 };
 
 const char *comm_op_name(enum comm_op op);
 
@@ -124,10 +140,12 @@ void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_
 /*
  * A group of some ranks of the world, in this order. Every rank of the world calls it
  * the same number of times, each with the group that it is in; a rank that is in none
- * gives n = 0 and gets NULL. Groups are freed before the world.
+ * gives n = 0 and gets NULL. Groups are freed before the world, by each member when it wants;
+ * any number may be made one after the other, and GROUPS_MAX of shm/memory.h be there at a
+ * time.
  */
-enum status comm_create(struct comm **out, struct comm *world, const int *ranks, int n,
-			struct error *err);
+enum status comm_create(struct comm **out, struct comm *world, enum comm_purpose purpose,
+			const int *ranks, int n, struct error *err);
 void comm_free(struct comm *c);
 
 /* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */
@@ -146,8 +164,16 @@ void comm_set_place(struct comm *world, const char *text);
  */
 enum status comm_use_links(struct comm *c, const struct links *links, struct error *err);
 
-/* Zeroed memory that peers can reach; freed with the world. */
+/* Zeroed memory that peers can reach; freed with the world, or given back before. */
 enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err);
+/*
+ * Give back what comm_alloc has handed out to this rank, or NULL. Allowed when all of this
+ * rank's requests on it are over: a request ends only when no peer touches its buffer any
+ * more, so nobody else has to be asked. It is there again for this rank's next comm_alloc,
+ * and the machine has its pages. After a wait that has failed nothing is known of the peers:
+ * then memory stays as it is until the world is freed.
+ */
+void comm_give_back(struct comm *world, void *memory);
 
 /* Messages: in order per (sender, receiver, channel); sizes must match. */
 void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t bytes,

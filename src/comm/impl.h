@@ -1,4 +1,4 @@
-/* impl.h - what a transport fills in. Only for files below comm/. */
+/* impl.h - what a transport fills in. Only for comm/. */
 #ifndef KOLM_COMM_IMPL_H
 #define KOLM_COMM_IMPL_H
 
@@ -12,6 +12,8 @@ struct comm_ops {
 	enum status (*create)(struct comm *c, struct error *err);
 	void (*free)(struct comm *c);
 	enum status (*alloc)(struct comm *world, size_t bytes, void **out, struct error *err);
+	/* Something of alloc that nobody uses any more. */
+	void (*give_back)(struct comm *world, void *memory);
 	/* Give a new request its place in the order of its channel or group; sets remote. */
 	void (*enter)(struct comm_request *r);
 	/* Move a request on if its turn has come; sets done. Never blocks. */
@@ -27,11 +29,13 @@ struct comm {
 	struct comm *world; /* itself for the world */
 	int rank, size;
 	int *members; /* numbers in the world */
+	enum comm_purpose purpose;
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
 	int remotes;		    /* of them, those with another machine */
 	struct comm_status *status; /* where this rank publishes what it waits for, or NULL */
 	bool spin;		    /* this rank has a core of its own */
+	bool failed;		    /* a wait has: its peers may still be at our memory */
 	int64_t sleep_until;	    /* ns: until then without lingering */
 	/* Where a thread of the transport's moves remote requests on too, both hold this. */
 	pthread_mutex_t *lock;	 /* or NULL */
@@ -65,13 +69,20 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
 int64_t links_carry(struct comm_request *r);
 int64_t links_carry_round(struct comm_request *r);
 
-/* What a collective is, in one word: the same for all members, or they do not match. */
+/* What a collective is, in one word: the same for all members, or they do not match. From
+   the low end: root, type, operation, size. */
+enum { KIND_ROOT_BITS = 13, KIND_DTYPE_BITS = 3, KIND_OP_BITS = 4 };
+
 static inline uint64_t comm_kind(const struct comm_request *r)
 {
-	_Static_assert(COMM_OP_COUNT <= 16 && DTYPE_COUNT <= 4, "they have 4 and 2 bits");
-	_Static_assert(RANKS_MAX <= 1 << 14, "and a root the rest");
-	return (uint64_t)r->n << 20 | (uint64_t)r->op << 16 | (uint64_t)r->dtype << 14 |
-	       (uint64_t)r->root;
+	_Static_assert(COMM_OP_COUNT <= 1 << KIND_OP_BITS, "or an operation does not fit");
+	_Static_assert(DTYPE_COUNT <= 1 << KIND_DTYPE_BITS, "or a type does not");
+	_Static_assert(RANKS_MAX <= 1 << KIND_ROOT_BITS, "or a root does not");
+	uint64_t kind = r->n;
+
+	kind = kind << KIND_OP_BITS | (uint64_t)r->op;
+	kind = kind << KIND_DTYPE_BITS | (uint64_t)r->dtype;
+	return kind << KIND_ROOT_BITS | (uint64_t)r->root;
 }
 
 /* mismatch.c: what a member brings to a collective, and where it was when it did. */

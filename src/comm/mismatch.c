@@ -16,16 +16,26 @@ void comm_set_place(struct comm *world, const char *text)
 /* Where a rank was, as a text that may lack its end. */
 #define PLACE(text) COMM_PLACE - 1, *(text) ? (text) : "the start"
 
+/* What is at the low end of a kind, see comm_kind; the rest moves down. */
+static unsigned take_bits(uint64_t *kind, int bits)
+{
+	unsigned low = (unsigned)(*kind & ((1u << bits) - 1));
+
+	*kind >>= bits;
+	return low;
+}
+
 /* "broadcast of 12 F32 from rank 3, at step 3 backward 1" */
 static void describe(const struct comm *c, const struct offer *o, char *buf, size_t size)
 {
-	enum comm_op op = (enum comm_op)(o->kind >> 16 & 15);
-	enum dtype dtype = (enum dtype)(o->kind >> 14 & 3);
-	int root = c->members[o->kind & ((1 << 14) - 1)];
+	uint64_t rest = o->kind;
+	int root = c->members[take_bits(&rest, KIND_ROOT_BITS)];
+	enum dtype dtype = (enum dtype)take_bits(&rest, KIND_DTYPE_BITS);
+	enum comm_op op = (enum comm_op)take_bits(&rest, KIND_OP_BITS);
 	char data[64] = "", with[32] = "";
 
 	if (op != COMM_BARRIER)
-		snprintf(data, sizeof(data), " of %llu %s", (unsigned long long)(o->kind >> 20),
+		snprintf(data, sizeof(data), " of %llu %s", (unsigned long long)rest,
 			 dtype_name(dtype));
 	if (comm_op_has_root(op))
 		snprintf(with, sizeof(with), " %s rank %d", op == COMM_GATHER ? "to" : "from",

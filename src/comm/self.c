@@ -62,6 +62,19 @@ static enum status self_alloc(struct comm *world, size_t bytes, void **out, stru
 	return OK;
 }
 
+static void self_give_back(struct comm *world, void *memory)
+{
+	struct piece **p = &self_of(world)->pieces, *piece;
+
+	while (*p && (*p)->memory != memory)
+		p = &(*p)->next;
+	piece = *p;
+	assert(piece); /* given back twice, or not this world's */
+	*p = piece->next;
+	free(piece->memory);
+	free(piece);
+}
+
 static void self_enter(struct comm_request *r)
 {
 	struct self *self = self_of(r->comm);
@@ -113,6 +126,7 @@ static const struct comm_ops comm_self = {
 	.create = self_create,
 	.free = self_free,
 	.alloc = self_alloc,
+	.give_back = self_give_back,
 	.enter = self_enter,
 	.advance = self_advance,
 	.sleep = self_sleep,

@@ -3,28 +3,27 @@
 #include "base/dtype.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/units.h"
 #include "base/util.h"
+#include "model/models.h"
+#include "data/data.h"
+#include "engine/dump.h"
+#include "engine/sync.h"
+#include "schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { INTERLEAVED = 3 }; /* of schedules */
+enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20, DEPTH_MAX = 4096 };
 
-enum { CONFIG_FILE_LIMIT = 1 << 20, DIM_MAX = 1 << 20 };
+const char *const engine_names[] = {NAMES_OF(CONFIG_ENGINES)};
 
-static const char *const models[] = {"mlp", NULL};
-static const char *const activations[] = {"none", "relu", "gelu", NULL};
-static const char *const losses[] = {"auto", "mse", "cross-entropy", NULL};
-static const char *const optimizers[] = {"sgd", "momentum", "adamw", NULL};
-static const char *const engines[] = {"hybrid", "base", NULL};
-static const char *const schedules[] = {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", NULL};
-static const char *const grad_syncs[] = {"ddp", "flat", "master", NULL};
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-static const char *const grad_dtypes[] = {"auto", "fp32", "16", NULL};
-static const char *const transports[] = {"auto", "shm", "mpi", NULL};
-static const char *const pins[] = {"auto", "none", NULL};
-static const char *const log_formats[] = {"text", "jsonl", NULL};
-static const char *const progresses[] = {"auto", "screen", "plain", "ranks", NULL};
+static const char *const models[] = {NAMES_OF(MODELS)};
+static const char *const grad_dtypes[] = {NAMES_OF(CONFIG_GRAD_DTYPES)};
+static const char *const transports[] = {NAMES_OF(CONFIG_TRANSPORTS)};
+static const char *const pins[] = {NAMES_OF(CONFIG_PINS)};
+static const char *const log_formats[] = {NAMES_OF(CONFIG_LOG_FORMATS)};
+static const char *const progresses[] = {NAMES_OF(CONFIG_PROGRESSES)};
 
 #define AT(member)	     .offset = offsetof(struct config, member)
 #define TEXT_AT(member)	     AT(member), .capacity = sizeof(((struct config *)0)->member)
@@ -50,10 +49,20 @@ static const struct option options[] = {
 	{"dim", .group = "Model", .type = OPTION_INT, AT(dim), .initial = "1024", .meta = "N",
 	 .min = 1, .max = DIM_MAX, .help = "width of the layers"},
 	{"depth", .group = "Model", .type = OPTION_INT, AT(depth), .initial = "8", .meta = "N",
-	 .min = 1, .max = 4096, .help = "number of layers"},
-	{"activation", .group = "Model", CHOICE(activation, activations), .initial = "relu",
+	 .min = 1, .max = DEPTH_MAX, .help = "number of layers"},
+	{"widths", .group = "Model", .type = OPTION_STRING, TEXT_AT(widths), .initial = "",
+	 .meta = "A,B,...", .help = "instead of --dim and --depth: the width of what goes in, of what is between the layers, "
+	 "and of what comes out, such as 784,512,256,10"},
+	{"activation", .group = "Model", CHOICE(activation, activation_names), .initial = "relu",
 	 .help = "after every layer but the last"},
-	{"loss", .group = "Model", CHOICE(loss, losses), .initial = "auto",
+	{"norm", .group = "Model", CHOICE(norm, norm_names), .initial = "none",
+	 .help = "before every layer but the first"},
+	{"residual", .group = "Model", .type = OPTION_FLAG, AT(residual), .initial = "false",
+	 .help = "layers that are as wide as their input add to it, the last one excepted"},
+	{"dropout", .group = "Model", .type = OPTION_FLOAT, AT(dropout), .initial = "0",
+	 .meta = "P", .min = 0, .max = 0.99,
+	 .help = "share of what every layer but the last yields that is set to 0 in training"},
+	{"loss", .group = "Model", CHOICE(loss, data_task_names), .initial = "auto",
 	 .help = "auto: cross-entropy where the last column of the data is whole numbers from 0 to 999, otherwise mse"},
 
 	{"batch", .group = "Batch", .type = OPTION_INT, AT(batch), .initial = "64", .meta = "N",
@@ -65,24 +74,24 @@ static const struct option options[] = {
 	 .initial = "auto", .zero = "auto", .meta = "S", .min = 1, .max = BATCH_MAX,
 	 .help = "samples per micro-batch; batch = dp * M * S, give any two"},
 
-	{"schedule", .group = "Pipeline", CHOICE(schedule, schedules), .initial = "1f1b",
+	{"schedule", .group = "Pipeline", CHOICE(schedule, schedule_names), .initial = "1f1b",
 	 .help = "order of the micro-batches in the stages; 'kolm schedule' draws them"},
 	{"chunks", .group = "Pipeline", .type = OPTION_INT, AT(chunks), .initial = "auto",
 	 .zero = "auto", .meta = "V", .min = 1, .max = 64,
 	 .help = "interleaved: parts of the model per stage; auto: 2"},
 	{"layers-per-stage", .group = "Pipeline", .type = OPTION_STRING, TEXT_AT(layers_per_stage),
 	 .initial = "", .meta = "A,B,...", .help = "instead of a balanced cut"},
-	{"engine", .group = "Pipeline", CHOICE(engine, engines), .initial = "hybrid",
+	{"engine", .group = "Pipeline", CHOICE(engine, engine_names), .initial = "hybrid",
 	 .help = "base: the naive engine, one micro-batch at a time, nothing overlaps"},
 
-	{"grad-sync", .group = "Gradients", CHOICE(grad_sync, grad_syncs), .initial = "ddp",
+	{"grad-sync", .group = "Gradients", CHOICE(grad_sync, grad_sync_names), .initial = "ddp",
 	 .help = "ddp: buckets summed during the backward pass; flat: all after it; master: DataParallel"},
 	{"bucket-mb", .group = "Gradients", .type = OPTION_FLOAT, AT(bucket_mb), .initial = "25",
 	 .meta = "X", .min = 0.001, .max = 1e6, .help = "size of a bucket of ddp, in MiB"},
 	{"zero", .group = "Gradients", .type = OPTION_INT, AT(zero), .initial = "0", .meta = "0|1",
 	 .min = 0, .max = 1, .help = "1: optimizer state sharded over the replicas"},
 
-	{"precision", .group = "Precision", CHOICE(precision, precisions), .initial = "fp32",
+	{"precision", .group = "Precision", CHOICE(precision, precision_names), .initial = "fp32",
 	 .help = "of weights, activations and messages; sums, optimizer and its weights are fp32"},
 	{"amp", .group = "Precision", .type = OPTION_FLAG, AT(amp), .initial = "false",
 	 .unsaved = true, .help = "the same as --precision fp16"},
@@ -100,7 +109,7 @@ static const struct option options[] = {
 	{"growth-interval", .group = "Precision", .type = OPTION_INT, AT(growth_interval), .initial = "2000",
 	 .meta = "N", .min = 1, .max = 1000000000, .help = "finite steps in a row until the scale grows"},
 
-	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizers), .initial = "sgd",
+	{"optimizer", .group = "Optimizer", CHOICE(optimizer, optimizer_names), .initial = "sgd",
 	 .help = "as PyTorch defines them"},
 	{"lr", .group = "Optimizer", .type = OPTION_FLOAT, AT(lr), .initial = "0.001", .meta = "X",
 	 .min = 0, .max = 1e6, .help = "learning rate"},
@@ -184,6 +193,7 @@ static const char *const examples[] = {
 	"kolm train --optimizer adamw --dim 256 --steps 200",
 	"kolm train --batch 256 --micro-batches 8         # accumulate 8 micro-batches of 32",
 	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
+	"kolm train --widths 784,512,256,10 --norm layer --activation gelu --dropout 0.1",
 	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
 	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
 	"kolm train --precision fp16 --optimizer adamw",
@@ -291,11 +301,48 @@ static void drop_outdated(struct config *c)
 
 	if (options_source(v, "chunks") == SOURCE_FILE && schedule == SOURCE_COMMAND_LINE)
 		c->chunks = 0;
+	if (options_source(v, "widths") == SOURCE_FILE &&
+	    (depth == SOURCE_COMMAND_LINE || options_source(v, "dim") == SOURCE_COMMAND_LINE))
+		c->widths[0] = '\0';
 	if (options_source(v, "layers-per-stage") == SOURCE_FILE &&
 	    (pp == SOURCE_COMMAND_LINE || depth == SOURCE_COMMAND_LINE ||
+	     options_source(v, "widths") == SOURCE_COMMAND_LINE ||
 	     schedule == SOURCE_COMMAND_LINE ||
 	     options_source(v, "chunks") == SOURCE_COMMAND_LINE))
 		c->layers_per_stage[0] = '\0';
+}
+
+static enum status bad_widths(const char *word, const char *why, struct error *err)
+{
+	FAIL(err, ERR_USAGE, "--widths: '%.32s' %s", word, why);
+	return HINT(err,
+		    "at least two numbers, such as 784,512,256,10, up to %d, for at most "
+		    "%d layers",
+		    DIM_MAX, DEPTH_MAX);
+}
+
+/* With --widths, --depth follows. */
+static enum status read_widths(struct config *c, struct error *err)
+{
+	char copy[sizeof(c->widths)], *rest = copy, *word;
+	int64_t width;
+
+	if (!*c->widths)
+		return OK;
+	if (options_source(&c->values, "widths") == SOURCE_COMMAND_LINE &&
+	    (options_source(&c->values, "dim") == SOURCE_COMMAND_LINE ||
+	     options_source(&c->values, "depth") == SOURCE_COMMAND_LINE)) {
+		FAIL(err, ERR_USAGE, "--widths contradicts --dim and --depth");
+		return HINT(err, "leave one of them out");
+	}
+	strcpy(copy, c->widths);
+	for (c->depth = -1; (word = strsep(&rest, ",")); c->depth++) {
+		if (!units_parse_int(word, &width) || width < 1 || width > DIM_MAX)
+			return bad_widths(word, "is no width", err);
+		if (c->depth == DEPTH_MAX)
+			return bad_widths(word, "is too much", err);
+	}
+	return c->depth < 1 ? bad_widths(c->widths, "has no layer", err) : OK;
 }
 
 static enum status validate(struct config *c, struct error *err)
@@ -317,20 +364,20 @@ static enum status validate(struct config *c, struct error *err)
 		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
 	}
 	drop_outdated(c);
+	if (read_widths(c, err) != OK)
+		return err->code;
 	if (c->amp) {
 		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&
 		    c->precision != DTYPE_F16) {
 			FAIL(err, ERR_USAGE, "--amp contradicts --precision %s",
-			     precisions[c->precision]);
+			     precision_names[c->precision]);
 			return HINT(err, "leave one of them out");
 		}
 		c->precision = DTYPE_F16;
 	}
-	if (c->chunks > 1 && c->schedule != INTERLEAVED) {
-		FAIL(err, ERR_USAGE, "--chunks %d is for --schedule interleaved only",
-		     c->chunks);
-		return HINT(err, "add --schedule interleaved, or leave --chunks out");
-	}
+	if (c->chunks > 1 &&
+	    schedule_check_chunks((enum schedule_kind)c->schedule, c->chunks, err) != OK)
+		return err->code;
 	if (c->quiet && c->verbose) {
 		FAIL(err, ERR_USAGE, "--quiet contradicts --verbose");
 		return HINT(err, "leave one of them out");

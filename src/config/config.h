@@ -5,18 +5,36 @@
 #ifndef KOLM_CONFIG_CONFIG_H
 #define KOLM_CONFIG_CONFIG_H
 
+#include "base/names.h"
 #include "config/option.h"
 
 #include <limits.h>
 
-enum { CHECK_STEPS_MAX = 20 }; /* --dump-check writes every batch to disk */
+#define CONFIG_PINS(X)	      X(AUTO, "auto") X(NONE, "none")
+#define CONFIG_PIN(name, ...) PIN_##name,
+enum config_pin { CONFIG_PINS(CONFIG_PIN) };
 
-enum config_pin { PIN_AUTO, PIN_NONE };
-enum config_transport { TRANSPORT_AUTO, TRANSPORT_SHM, TRANSPORT_MPI };
-enum config_grad_dtype { GRAD_AUTO, GRAD_FP32, GRAD_16 };
-enum config_engine { ENGINE_HYBRID, ENGINE_BASE };
-enum config_log_format { LOG_TEXT, LOG_JSONL };
-enum config_progress { PROGRESS_AUTO, PROGRESS_SCREEN, PROGRESS_PLAIN, PROGRESS_RANKS };
+#define CONFIG_TRANSPORTS(X)	    X(AUTO, "auto") X(SHM, "shm") X(MPI, "mpi")
+#define CONFIG_TRANSPORT(name, ...) TRANSPORT_##name,
+enum config_transport { CONFIG_TRANSPORTS(CONFIG_TRANSPORT) };
+
+#define CONFIG_GRAD_DTYPES(X)	     X(AUTO, "auto") X(FP32, "fp32") X(16, "16")
+#define CONFIG_GRAD_DTYPE(name, ...) GRAD_##name,
+enum config_grad_dtype { CONFIG_GRAD_DTYPES(CONFIG_GRAD_DTYPE) };
+
+#define CONFIG_ENGINES(X)	 X(HYBRID, "hybrid") X(BASE, "base")
+#define CONFIG_ENGINE(name, ...) ENGINE_##name,
+enum config_engine { CONFIG_ENGINES(CONFIG_ENGINE) };
+extern const char *const engine_names[]; /* NULL-terminated */
+
+#define CONFIG_LOG_FORMATS(X)	     X(TEXT, "text") X(JSONL, "jsonl")
+#define CONFIG_LOG_FORMAT(name, ...) LOG_##name,
+enum config_log_format { CONFIG_LOG_FORMATS(CONFIG_LOG_FORMAT) };
+
+#define CONFIG_PROGRESSES(X) \
+	X(AUTO, "auto") X(SCREEN, "screen") X(PLAIN, "plain") X(RANKS, "ranks")
+#define CONFIG_PROGRESS(name, ...) PROGRESS_##name,
+enum config_progress { CONFIG_PROGRESSES(CONFIG_PROGRESS) };
 
 struct config {
 	/* the grid; 0: auto */
@@ -24,8 +42,12 @@ struct config {
 	int nproc_per_node;
 	int transport; /* enum config_transport */
 	/* the model */
-	int model; /* "mlp", the only one */
+	int model; /* enum model_kind */
 	int dim, depth;
+	char widths[8192]; /* instead, or "" */
+	int norm;	   /* enum norm_kind */
+	bool residual;
+	double dropout;
 	int activation; /* enum activation */
 	int loss;	/* enum data_task */
 	/* the batch: batch = dp * micro_batches * micro_batch_size */

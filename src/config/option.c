@@ -138,10 +138,15 @@ static enum status set_number(const struct option *o, const char *text,
 			TRY(check_range(o, real, text, err));
 		*(double *)at = real + 0.0;
 		break;
-	default:
+	case OPTION_SIZE:
 		if (!is_zero_word && !units_parse_size(text, &bytes))
 			return bad_value(o, text, "a size such as 512MiB or 2GB", err);
 		*(uint64_t *)at = bytes;
+		break;
+	case OPTION_CHOICE:
+	case OPTION_STRING:
+	case OPTION_FLAG:
+		assert(!"no number");
 	}
 out:
 	return st;
@@ -168,9 +173,15 @@ static enum status set_value(const struct option *o, const char *text,
 			return bad_value(o, text, "true or false", err);
 		*(bool *)at = !strcmp(text, "true");
 		return OK;
-	default:
-		return set_number(o, text, source, at, err);
+	case OPTION_INT:
+	case OPTION_INT64:
+	case OPTION_FLOAT:
+	case OPTION_SIZE:
+	case OPTION_TIME:
+	case OPTION_SECONDS:
+		break;
 	}
+	return set_number(o, text, source, at, err);
 }
 
 void options_forget(struct option_values *v, const char *name)

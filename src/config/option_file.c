@@ -24,9 +24,12 @@ static bool value_text(const json_t *value, char *buf, size_t size)
 		return snprintf(buf, size, "true") > 0;
 	case JSON_FALSE:
 		return snprintf(buf, size, "false") > 0;
-	default:
-		return false;
+	case JSON_NULL:
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
 	}
+	return false;
 }
 
 static enum status read_members(struct option_values *v, json_t *root, const char *where,

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const data_task_names[] = {NAMES_OF(DATA_TASKS)};
+
 enum { FACTORS = 4 };
 
 static void shuffle(int32_t *order, int64_t n, uint64_t seed, uint64_t stream)
@@ -106,12 +108,12 @@ static enum status read_idx(struct data *d, const char *names, struct error *err
 /* What relates synthetic inputs and targets to the hidden factors behind both. */
 static enum status make_teacher(struct data *d, struct error *err)
 {
-	size_t n = (size_t)d->in * FACTORS;
+	size_t n = (size_t)(d->in + d->out) * FACTORS;
 
-	d->teacher = malloc(2 * n * sizeof(float));
+	d->teacher = malloc(n * sizeof(float));
 	if (!d->teacher)
-		return FAIL(err, ERR_MEMORY, "no memory for %d targets", d->in);
-	rng_uniform(d->seed, stream_id(STREAM_TEACHER, 0), 0, 2 * n, -1, 1, d->teacher);
+		return FAIL(err, ERR_MEMORY, "no memory for %d targets", d->out);
+	rng_uniform(d->seed, stream_id(STREAM_TEACHER, 0), 0, n, -1, 1, d->teacher);
 	return OK;
 }
 
@@ -138,12 +140,12 @@ static enum status no_labels(enum data_task task, const char *spec, struct error
 	return HINT(err, "use --loss mse, or data from csv:FILE or idx:IMAGES,LABELS");
 }
 
-enum status data_open(struct data *d, const char *spec, enum data_task task, int dim,
+enum status data_open(struct data *d, const char *spec, enum data_task task, int in, int out,
 		      uint64_t seed, double holdout, struct error *err)
 {
 	enum status st = OK;
 
-	*d = (struct data){.seed = seed, .in = dim, .out = dim, .epoch = -1};
+	*d = (struct data){.seed = seed, .in = in, .out = out, .epoch = -1};
 	if (!strcmp(spec, "synthetic") || !strncmp(spec, "synthetic:", 10)) {
 		d->kind = DATA_SYNTHETIC;
 		TRY(read_unit(d, spec + 9, err));
@@ -183,7 +185,7 @@ struct made_job {
 	struct data *d;
 	int64_t step;
 	int first, rows;
-	struct batch *b;
+	const struct batch *b;
 };
 
 /*
@@ -196,13 +198,17 @@ static void relate(const struct data *d, const float u[FACTORS], float *x, float
 	const float *a = d->teacher, *b = d->teacher + (size_t)d->in * FACTORS;
 
 	for (int i = 0; i < d->in; i++) {
-		float shown = 0, target = 0;
+		float shown = 0;
 
-		for (int k = 0; k < FACTORS; k++) {
+		for (int k = 0; k < FACTORS; k++)
 			shown += a[i * FACTORS + k] * u[k];
-			target += b[i * FACTORS + k] * u[k];
-		}
 		x[i] = (x[i] + shown) / 1.5f;
+	}
+	for (int i = 0; i < d->out; i++) {
+		float target = 0;
+
+		for (int k = 0; k < FACTORS; k++)
+			target += b[i * FACTORS + k] * u[k];
 		y[i] = d->unit * tanhf(target);
 	}
 }
@@ -211,7 +217,7 @@ static void make_rows(void *arg, int part, int parts)
 {
 	const struct made_job *job = arg;
 	const struct data *d = job->d;
-	size_t n = (size_t)d->in;
+	size_t n = (size_t)d->in, targets = (size_t)d->out;
 	int end = (int)part_begin(job->rows, part + 1, parts);
 
 	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++) {
@@ -223,7 +229,7 @@ static void make_rows(void *arg, int part, int parts)
 			   x);
 		if (d->kind == DATA_NOISE) {
 			rng_normal(d->seed, stream_id(STREAM_TARGET, (uint64_t)job->step),
-				   row * n, n, y);
+				   row * targets, targets, y);
 		} else {
 			float u[FACTORS];
 
@@ -236,7 +242,7 @@ static void make_rows(void *arg, int part, int parts)
 
 /* ---- samples of a table ---- */
 
-static void copy_sample(const struct data *d, int64_t sample, struct batch *b, int r)
+static void copy_sample(const struct data *d, int64_t sample, const struct batch *b, int r)
 {
 	const struct table *t = &d->table;
 
@@ -263,7 +269,7 @@ static int64_t sample_at(struct data *d, int64_t i)
 }
 
 void data_batch(struct data *d, struct device *dev, int64_t step, int batch, int first,
-		int rows, struct batch *b)
+		int rows, const struct batch *b)
 {
 	struct made_job job = {d, step, first, rows, b};
 
@@ -275,7 +281,7 @@ void data_batch(struct data *d, struct device *dev, int64_t step, int batch, int
 		copy_sample(d, sample_at(d, step * batch + first + r), b, r);
 }
 
-void data_held_out(const struct data *d, int64_t first, int rows, struct batch *b)
+void data_held_out(const struct data *d, int64_t first, int rows, const struct batch *b)
 {
 	for (int r = 0; r < rows; r++)
 		copy_sample(d, d->order[d->train + first + r], b, r);

@@ -201,9 +201,10 @@ enum status device_alloc(struct device *dev, enum memory_kind kind, uint64_t byt
 	return allocate(dev, kind, bytes, what, false, out, err);
 }
 
-void device_share(struct device *dev, device_source *source, void *arg)
+void device_share(struct device *dev, device_source *source, device_sink *sink, void *arg)
 {
 	dev->source = source;
+	dev->sink = sink;
 	dev->source_arg = arg;
 }
 
@@ -229,6 +230,8 @@ void device_free(struct device *dev, void *memory)
 	*p = node->next;
 	dev->account.now[node->kind] -= node->bytes;
 	dev->account.total -= node->bytes;
+	if (node->shared && dev->sink)
+		dev->sink(dev->source_arg, node->memory);
 	if (!node->shared && !dev->plan)
 		dev->ops->unmap(dev, node->memory, node->bytes);
 	free(node);

@@ -80,10 +80,12 @@ void device_free(struct device *dev, void *memory);
 
 /*
  * Memory that other ranks can reach: from a source of the caller's (comm_alloc) that
- * hands out zeroed memory and takes it back itself; without one it is like any other.
+ * hands out zeroed memory, and takes it back when it is freed (comm_give_back; NULL: it does
+ * so itself); without one it is like any other.
  */
 typedef enum status device_source(void *arg, size_t bytes, void **out, struct error *err);
-void device_share(struct device *dev, device_source *source, void *arg);
+typedef void device_sink(void *arg, void *memory);
+void device_share(struct device *dev, device_source *source, device_sink *sink, void *arg);
 enum status device_alloc_shared(struct device *dev, enum memory_kind kind, uint64_t bytes,
 				const char *what, void **out, struct error *err);
 

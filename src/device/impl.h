@@ -1,4 +1,4 @@
-/* impl.h - what a device implementation fills in. Only for files below device/. */
+/* impl.h - what a device implementation fills in. Only for device/. */
 #ifndef KOLM_DEVICE_IMPL_H
 #define KOLM_DEVICE_IMPL_H
 
@@ -73,7 +73,7 @@ struct allocation {
 	void *address; /* what it is called: see hide */
 	uint64_t bytes;
 	enum memory_kind kind;
-	bool shared; /* not ours to unmap */
+	bool shared; /* of the source */
 };
 
 struct device {
@@ -87,6 +87,7 @@ struct device {
 	struct memory_account account;
 	struct allocation *allocations;
 	device_source *source; /* of shared memory, or NULL */
+	device_sink *sink;     /* where it goes, or NULL */
 	void *source_arg;
 };
 

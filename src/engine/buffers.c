@@ -5,12 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Rows begin on cache lines. */
-static size_t row_stride(const struct model *m, int columns)
-{
-	return (size_t)round_up(columns, 64 / (int64_t)dtype_size(m->type));
-}
-
 int pool_find(const struct pool_of *p, int micro_batch)
 {
 	return p->of[micro_batch];
@@ -57,78 +51,104 @@ bool order_is_split(const struct order *o)
 	return false;
 }
 
-/* The next (rows, columns) of the memory; base is NULL while sizes are added up. */
-static struct view take(const struct model *m, float *base, size_t *at, int columns)
-{
-	struct view v = {NULL, row_stride(m, columns), m->type};
+/* Memory that is handed out piece by piece; base is NULL while sizes are added up. */
+struct plan {
+	const struct buffers *b;
+	const struct model *model;
+	enum dtype type; /* of activations */
+	int rows;
+	char *base;
+	size_t at, most; /* bytes */
+};
 
-	if (base)
-		v.data = flat_at(base, m->type, *at);
-	*at += (size_t)m->shape.rows * v.stride;
+/* The next (rows, columns); rows begin on cache lines. */
+static struct view take(struct plan *p, int columns, enum dtype type)
+{
+	struct view v = {.stride = (size_t)round_up(columns, 64 / (int64_t)dtype_size(type)),
+			 .type = type};
+
+	if (p->base)
+		v.data = p->base + p->at;
+	p->at += view_bytes(v, p->rows);
+	p->most = p->at > p->most ? p->at : p->most;
 	return v;
 }
 
-/* Is the last layer's output put together from slices? */
-static bool is_gathered(const struct model *m, const struct chunk *c)
+static void take_rooms(struct plan *p, const struct layer_room *rooms, int n, struct view *out)
 {
-	return c->ends && m->layers[c->first + c->count - 1].split == SPLIT_COLUMNS;
+	for (int i = 0; i < n; i++)
+		out[i] = take(p, rooms[i].columns, rooms[i].wide ? DTYPE_F32 : p->type);
 }
 
-static void place_slot(const struct model *m, const struct chunk *c, struct slot *s,
-		       float *base, size_t *at)
+static void place_slot(struct plan *p, const struct chunk *c, struct slot *s)
 {
+	struct view *saved = s->saved;
+
 	for (int i = 0; i < c->count; i++) {
-		const struct layer *l = &m->layers[c->first + i];
+		const struct layer *l = p->model->layers[c->first + i];
 
-		s->input[i + 1] = take(m, base, at, l->out);
-		s->before[i] = (struct view){0};
-		if (m->shape.act == ACT_GELU && l->number < m->shape.depth - 1)
-			s->before[i] = take(m, base, at, l->out);
-	}
-	s->full = s->input[c->count];
-	if (is_gathered(m, c)) {
-		s->full = take(m, base, at, m->shape.out);
-		*at += (size_t)m->shape.rows * row_stride(m, m->shape.out);
+		s->input[i + 1] = take(p, layer_out(l), p->type);
+		take_rooms(p, l->saved, l->n_saved, saved);
+		saved += l->n_saved;
 	}
 }
 
-/* With the backward pass in two parts a flow keeps the gradients of all layers; otherwise
-   only the top one, and the others take turns in two places. */
-static void place_flow(const struct buffers *b, const struct model *m, const struct chunk *c,
-		       struct flow *f, bool split, float *base, size_t *at)
+/* Where weights get their gradients later, a flow keeps those of all layers; otherwise only
+   the top one, the others take turns in two places, and layers keep theirs in the same. */
+static void place_flow(struct plan *p, const struct chunk *c, struct flow *f, bool whole)
 {
+	struct view *kept = f->kept;
+	size_t start;
+
 	for (int i = 0; i < c->count; i++) {
-		bool own = split || i == c->count - 1;
+		const struct layer *l = p->model->layers[c->first + i];
+		bool own = whole || i == c->count - 1;
 
-		f->flow[i] =
-			own ? take(m, base, at, m->layers[c->first + i].out) : b->inner[i % 2];
+		f->flow[i] = own ? take(p, layer_out(l), p->type) : p->b->inner[i % 2];
 	}
-	f->full = f->flow[c->count - 1];
-	if (is_gathered(m, c))
-		f->full = take(m, base, at, m->shape.out);
+	start = p->most = p->at;
+	for (int i = 0; i < c->count; i++) {
+		const struct layer *l = p->model->layers[c->first + i];
+
+		p->at = whole ? p->at : start;
+		take_rooms(p, l->kept, l->n_kept, kept);
+		kept += l->n_kept;
+	}
+	p->at = p->most;
 }
 
-/* Returns how many elements all of it takes. */
-static size_t place_all(struct buffers *b, const struct model *m, bool split, float *base)
+static int widest_output(const struct model *m, const struct chunk *chunks, int n)
 {
-	size_t at = 0;
+	int widest = 0;
+
+	for (int k = 0; k < n; k++)
+		for (int i = 0; i < chunks[k].count; i++)
+			widest = imax(widest, layer_out(m->layers[chunks[k].first + i]));
+	return widest;
+}
+
+/* Returns how many bytes all of it takes. */
+static size_t place_all(struct buffers *b, struct plan *p, const struct chunk *chunks)
+{
+	int widest = widest_output(p->model, chunks, b->n_chunks);
 
 	for (int i = 0; i < 2; i++)
-		b->inner[i] = take(m, base, &at, model_widest(m));
+		b->inner[i] = take(p, widest, p->type);
 	for (int k = 0; k < b->n_chunks; k++) {
-		const struct chunk *c = &m->chunks[k];
+		const struct chunk *c = &chunks[k];
 		struct chunk_buffers *cb = &b->chunks[k];
+		int in = layer_in(p->model->layers[c->first]);
 
 		for (int i = 0; i < cb->inputs.n; i++)
-			cb->input[i] = take(m, base, &at, c->in);
+			cb->input[i] = take(p, in, p->type);
 		for (int i = 0; i < cb->slots.n; i++)
-			place_slot(m, c, &cb->slot[i], base, &at);
+			place_slot(p, c, &cb->slot[i]);
 		for (int i = 0; i < cb->flows.n; i++)
-			place_flow(b, m, c, &cb->flow[i], split, base, &at);
+			place_flow(p, c, &cb->flow[i], cb->whole);
 		for (int i = 0; i < DX_BUFFERS && !c->begins; i++)
-			cb->dx[i] = take(m, base, &at, c->in);
+			cb->dx[i] = take(p, in, p->type);
 	}
-	return at;
+	return p->at;
 }
 
 static bool pool_init(struct pool_of *p, int n, int micro_batches)
@@ -153,55 +173,78 @@ static void pool_release(struct pool_of *p)
 	free(p->of);
 }
 
-static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const struct order *o,
-			int k, int micro_batches, bool split)
+/* What the layers of a chunk save and keep. */
+static void count_rooms(const struct model *m, const struct chunk *c, size_t *saved,
+			size_t *kept)
 {
-	int alive = most_alive(o, k, false), n = c->count;
-	int flows = (split ? most_alive(o, k, true) : 1) + !c->ends;
+	*saved = *kept = 0;
+	for (int i = c->first; i < c->first + c->count; i++) {
+		*saved += (size_t)m->layers[i]->n_saved;
+		*kept += (size_t)m->layers[i]->n_kept;
+	}
+}
+
+/* What slots and flows point into. */
+static bool make_views(struct chunk_buffers *cb, const struct model *m, const struct chunk *c)
+{
+	size_t slots = (size_t)cb->slots.n, flows = (size_t)cb->flows.n, n = (size_t)c->count;
+	size_t saved, kept;
 	struct view *at;
 
-	assert(alive > 0 && flows > 0 && n > 0); /* every chunk has layers and work */
-	if (!pool_init(&cb->inputs, c->begins ? 0 : alive + 1, micro_batches) ||
-	    !pool_init(&cb->slots, alive, micro_batches) ||
-	    !pool_init(&cb->flows, flows, micro_batches))
-		return false;
+	count_rooms(m, c, &saved, &kept);
 	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
-	cb->slot = calloc((size_t)alive, sizeof(*cb->slot));
-	cb->flow = calloc((size_t)flows, sizeof(*cb->flow));
-	cb->views = calloc((size_t)alive * (size_t)(2 * n + 1) + (size_t)flows * (size_t)n,
-			   sizeof(*cb->views));
-	if (!cb->input || !cb->slot || !cb->flow || !cb->views)
+	cb->slot = calloc(slots, sizeof(*cb->slot));
+	cb->flow = calloc(flows, sizeof(*cb->flow));
+	cb->views = calloc(slots * (n + 1 + saved) + flows * (n + kept), sizeof(*cb->views));
+	cb->done = calloc(flows * n, sizeof(*cb->done));
+	if (!cb->input || !cb->slot || !cb->flow || !cb->views || !cb->done)
 		return false;
 	at = cb->views;
-	for (int i = 0; i < alive; i++) {
-		cb->slot[i].input = at;
-		cb->slot[i].before = at + n + 1;
-		at += 2 * n + 1;
-	}
-	for (int i = 0; i < flows; i++, at += n)
-		cb->flow[i].flow = at;
+	for (size_t i = 0; i < slots; i++, at += n + 1 + saved)
+		cb->slot[i] = (struct slot){.input = at, .saved = at + n + 1};
+	for (size_t i = 0; i < flows; i++, at += n + kept)
+		cb->flow[i] =
+			(struct flow){.flow = at, .kept = at + n, .done = cb->done + i * n};
 	return true;
 }
 
-enum status buffers_init(struct buffers *b, const struct model *m, const struct order *order,
-			 int micro_batches, struct error *err)
+static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const struct order *o,
+			int k, int micro_batches, bool early)
 {
-	enum status st = OK;
-	bool split = order_is_split(order), ok;
+	bool split = order_is_split(o);
+	int alive = most_alive(o, k, false);
+	int flows = (split ? most_alive(o, k, true) : 1) + !c->ends;
 
-	*b = (struct buffers){.dev = m->dev, .n_chunks = m->n_chunks};
-	b->chunks = calloc((size_t)m->n_chunks, sizeof(*b->chunks));
+	assert(alive > 0 && flows > 0 && c->count > 0); /* every chunk has layers and work */
+	cb->whole = split || (early && !c->begins);
+	return pool_init(&cb->inputs, c->begins ? 0 : alive + 1, micro_batches) &&
+	       pool_init(&cb->slots, alive, micro_batches) &&
+	       pool_init(&cb->flows, flows, micro_batches);
+}
+
+enum status buffers_init(struct buffers *b, const struct weights *w, const struct chunk *chunks,
+			 int n_chunks, const struct order *order, int rows, int micro_batches,
+			 bool early, struct error *err)
+{
+	struct plan plan = {.b = b, .model = w->model, .type = w->type, .rows = rows};
+	enum status st = OK;
+	bool ok;
+
+	*b = (struct buffers){.dev = w->dev, .n_chunks = n_chunks};
+	b->chunks = calloc((size_t)n_chunks, sizeof(*b->chunks));
 	ok = b->chunks != NULL;
-	for (int k = 0; ok && k < m->n_chunks; k++)
-		ok = count_chunk(&b->chunks[k], &m->chunks[k], order, k, micro_batches, split);
+	for (int k = 0; ok && k < n_chunks; k++)
+		ok = count_chunk(&b->chunks[k], &chunks[k], order, k, micro_batches, early) &&
+		     make_views(&b->chunks[k], w->model, &chunks[k]);
 	if (!ok) {
 		st = FAIL(err, ERR_MEMORY, "no memory to plan the buffers");
 		goto out;
 	}
-	TRY(device_alloc_shared(m->dev, MEMORY_ACTIVATIONS,
-				place_all(b, m, split, NULL) * dtype_size(m->type),
-				"the activations", (void **)&b->memory, err));
-	place_all(b, m, split, b->memory);
+	TRY(device_alloc_shared(w->dev, MEMORY_ACTIVATIONS, place_all(b, &plan, chunks),
+				"the activations", &b->memory, err));
+	plan.base = b->memory;
+	plan.at = plan.most = 0;
+	place_all(b, &plan, chunks);
 out:
 	if (st != OK)
 		buffers_release(b);
@@ -220,6 +263,7 @@ void buffers_release(struct buffers *b)
 		free(cb->slot);
 		free(cb->flow);
 		free(cb->views);
+		free(cb->done);
 	}
 	if (b->dev)
 		device_free(b->dev, b->memory);

@@ -6,7 +6,7 @@
 #ifndef KOLM_ENGINE_BUFFERS_H
 #define KOLM_ENGINE_BUFFERS_H
 
-#include "model/model.h"
+#include "model/weights.h"
 #include "schedule/schedule.h"
 
 /* n things, some of them in use for a micro-batch. */
@@ -25,6 +25,8 @@ struct chunk_buffers {
 	struct flow *flow;	    /* (flows.n) */
 	struct view dx[DX_BUFFERS]; /* on their way to the stage before */
 	struct view *views;	    /* what slots and flows point into */
+	bool *done;		    /* and this */
+	bool whole;		    /* flows keep the gradients of all layers */
 };
 
 struct buffers {
@@ -32,12 +34,21 @@ struct buffers {
 	int n_chunks;
 	struct chunk_buffers *chunks;
 	struct view inner[2]; /* gradients between layers of a chunk, in turn */
-	float *memory;
+	void *memory;
 };
 
-enum status buffers_init(struct buffers *b, const struct model *m, const struct order *order,
-			 int micro_batches, struct error *err);
+/* For micro-batches of so many rows. early: the gradient of a chunk's input is sent before
+   those of its weights are computed. */
+enum status buffers_init(struct buffers *b, const struct weights *w, const struct chunk *chunks,
+			 int n_chunks, const struct order *order, int rows, int micro_batches,
+			 bool early, struct error *err);
 void buffers_release(struct buffers *b);
+
+/* The gradient of a chunk's output. */
+static inline struct view flow_top(const struct flow *f, const struct chunk *c)
+{
+	return f->flow[c->count - 1];
+}
 
 /* Is the backward pass of an order in two parts? */
 bool order_is_split(const struct order *o);

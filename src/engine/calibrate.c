@@ -6,9 +6,9 @@
  * gradients is overwritten by the first micro-batch.
  */
 #include "base/util.h"
-#include "engine/predict.h"
+#include "engine/impl.h"
+#include "engine/predict_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { UPDATE_SAMPLE = 1 << 20 }; /* elements that the optimizer is tried on */
@@ -19,7 +19,7 @@ static enum status begin_group(struct trial *t, struct comm *group, struct error
 	enum status st;
 
 	TRY(comm_run(group, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
-	t->begin = pace_now(t->e->pace);
+	t->begin = pace_now(t->e->options.pace);
 out:
 	return st;
 }
@@ -27,12 +27,12 @@ out:
 /* Everybody does. Only for what every rank does equally often. */
 static enum status begin(struct trial *t, struct error *err)
 {
-	return begin_group(t, t->e->rank->world, err);
+	return begin_group(t, t->e->options.world, err);
 }
 
 static double ms_since_begin(const struct trial *t)
 {
-	return (double)(pace_now(t->e->pace) - t->begin) * 1e-6;
+	return (double)(pace_now(t->e->options.pace) - t->begin) * 1e-6;
 }
 
 /* ---- forward and backward ---- */
@@ -40,8 +40,8 @@ static double ms_since_begin(const struct trial *t)
 /* So often that it takes some ms at 50 GFLOP/s; the same on all ranks. */
 static int repetitions(const struct engine *e)
 {
-	double flops = shape_flops(&e->options.shape) * e->options.shape.rows / e->grid.pp /
-		       e->model.n_chunks / e->grid.mp;
+	const struct engine_options *o = &e->options;
+	double flops = model_flops(o->model) * o->rows / o->grid.pp / e->n_chunks / o->grid.mp;
 
 	if (device_is_virtual(e->dev))
 		return 1;
@@ -58,40 +58,15 @@ static void layer_done(void *arg, int layer)
 			t->row.buckets[i].complete = ms_since_begin(t);
 }
 
-static enum status do_part(struct trial *t, int chunk, enum record_kind kind, struct error *err)
+/* Adds what an action takes to *ms. */
+static enum status time_action(struct trial *t, int chunk, enum action_kind kind, double *ms,
+			       struct error *err)
 {
-	struct engine *e = t->e;
-	const struct chunk *c = &e->model.chunks[chunk];
-	struct chunk_buffers *b = &e->buffers.chunks[chunk];
-	struct slot *s = &b->slot[0];
-	struct flow *f = &b->flow[0];
-	struct backward how = {.part = kind == RECORD_WEIGHT  ? BACKWARD_WEIGHT
-				       : kind == RECORD_INPUT ? BACKWARD_INPUT
-							      : BACKWARD_BOTH,
-			       .accumulate = e->options.micro_batches > 1,
-			       .overlap = !e->options.base,
-			       .hook = layer_done,
-			       .arg = t};
-	int rows = e->options.shape.rows;
-
-	s->input[0] = c->begins ? e->batch.x : b->input[0];
-	if (!c->begins)
-		how.dx = b->dx[0];
-	if (kind == RECORD_FORWARD)
-		return chunk_forward(&e->model, c, s, rows, NULL, NULL, err);
-	if (kind != RECORD_WEIGHT && c->ends)
-		engine_loss(e, &e->batch, 0, s->full, f->full, rows, rows);
-	return chunk_backward(&e->model, c, s, f, rows, &how, err);
-}
-
-/* Adds what a part takes to *ms. */
-static enum status time_part(struct trial *t, int chunk, enum record_kind kind, double *ms,
-			     struct error *err)
-{
+	struct action a = {kind, chunk, 0};
 	double before = ms_since_begin(t);
 	enum status st;
 
-	TRY(do_part(t, chunk, kind, err));
+	TRY(engine_compute(t->e, &a, NULL, err));
 	*ms += ms_since_begin(t) - before;
 out:
 	return st;
@@ -100,25 +75,28 @@ out:
 /* In the order of a step, so that caches hold what they will. */
 static enum status time_chunk(struct trial *t, int chunk, struct error *err)
 {
-	bool split = order_is_split(t->e->order);
+	struct engine *e = t->e;
+	bool split = order_is_split(&e->options.schedule->orders[e->at.pp]);
 	struct part_cost *p = &t->row.parts[chunk];
-	int n = repetitions(t->e);
+	int n = repetitions(e);
 	enum status st;
 
 	TRY(begin(t, err));
 	for (int i = 0; i < n; i++) {
-		TRY(time_part(t, chunk, RECORD_FORWARD, &p->f, err));
-		TRY(time_part(t, chunk, split ? RECORD_INPUT : RECORD_BACKWARD, &p->b, err));
+		TRY(time_action(t, chunk, ACTION_F, &p->f, err));
+		TRY(time_action(t, chunk, split ? ACTION_I : ACTION_B, &p->b, err));
 		if (split)
-			TRY(time_part(t, chunk, RECORD_WEIGHT, &p->w, err));
+			TRY(time_action(t, chunk, ACTION_W, &p->w, err));
+		else /* what of it comes behind the input's gradient */
+			p->w += (double)(pace_now(e->options.pace) - e->run.dx_ready) * 1e-6;
 	}
-	for (int i = 0; i < t->e->sync.n_buckets; i++)
-		if (t->row.buckets[i].chunk == chunk)
+	for (int i = 0; i < e->sync.n_buckets; i++)
+		if (e->sync.buckets[i].chunk == chunk)
 			t->row.buckets[i].complete =
 				ms_since_begin(t) - t->row.buckets[i].complete;
 	p->f /= n;
 	p->w /= n;
-	p->b = p->b / n + p->w;
+	p->b = p->b / n + (split ? p->w : 0);
 out:
 	return st;
 }
@@ -132,13 +110,13 @@ static struct message_cost cost_on_link(const struct engine *e, int stage, struc
 	struct coords to = e->at;
 	int peer;
 
-	to.pp = (stage + e->grid.pp) % e->grid.pp;
-	peer = grid_rank(&e->grid, to);
+	to.pp = stage;
+	peer = grid_rank(&e->options.grid, to);
 	return (struct message_cost){
-		(double)links_transfer_ns(links, e->rank->number, peer,
-					  (double)view_bytes(v, e->options.shape.rows)) *
+		(double)links_transfer_ns(links, e->number, peer,
+					  (double)view_bytes(v, e->options.rows)) *
 			1e-6,
-		(double)links_latency_ns(links, e->rank->number, peer) * 1e-6};
+		(double)links_latency_ns(links, e->number, peer) * 1e-6};
 }
 
 /* To the next stage, while the others send theirs. */
@@ -146,47 +124,58 @@ static enum status try_message(struct trial *t, double *ms, struct error *err)
 {
 	struct engine *e = t->e;
 	const struct chunk_buffers *b = &e->buffers.chunks[0];
-	struct view v = b->slot[0].input[e->model.chunks[0].count];
-	struct comm_request out = {.kind = REQUEST_NONE}, in = {.kind = REQUEST_NONE};
+	struct traffic_count traffic = e->traffic;
+	struct message out = {0}, in = {0};
 	struct coords to = e->at, from = e->at;
-	int rows = e->options.shape.rows;
+	int rows = e->options.rows;
 	enum status st;
 
 	to.pp++;
 	from.pp--;
 	TRY(begin(t, err));
 	if (from.pp >= 0)
-		comm_irecv(e->pipe, grid_rank(&e->grid, from), 0, b->input[0].data,
-			   view_bytes(b->input[0], rows), &in);
-	if (to.pp < e->grid.pp)
-		comm_isend(e->pipe, grid_rank(&e->grid, to), 0, v.data, view_bytes(v, rows),
-			   &out);
-	TRY(comm_wait(&in, err));
-	TRY(comm_wait(&out, err));
+		message_receive(e, e->pipe, grid_rank(&e->options.grid, from), CHANNEL_FORWARD,
+				b->input[0], rows, &in);
+	if (to.pp < e->options.grid.pp)
+		message_send(e, e->pipe, grid_rank(&e->options.grid, to), CHANNEL_FORWARD,
+			     b->slot[0].input[e->chunks[0].count], rows, &out);
+	TRY(message_wait(e, &in, err));
+	TRY(message_wait(e, &out, err));
 	*ms = ms_since_begin(t);
+	e->traffic = traffic;
 out:
 	return st;
+}
+
+/* What a chunk sends either way takes its link, where there is somebody to send it to. */
+static void look_at_links(struct trial *t, int chunk)
+{
+	const struct engine *e = t->e;
+	const struct chunk_buffers *b = &e->buffers.chunks[chunk];
+	struct part_cost *p = &t->row.parts[chunk];
+	struct action a = {.kind = ACTION_SEND_F, .chunk = chunk};
+	int other, stage = schedule_peer(e->options.schedule, e->at.pp, a, &other);
+
+	if (stage >= 0)
+		p->forward = cost_on_link(e, stage, b->slot[0].input[e->chunks[chunk].count]);
+	a.kind = ACTION_SEND_B;
+	stage = schedule_peer(e->options.schedule, e->at.pp, a, &other);
+	if (stage >= 0)
+		p->backward = cost_on_link(e, stage, b->dx[0]);
 }
 
 static enum status time_messages(struct trial *t, struct error *err)
 {
 	struct engine *e = t->e;
-	double ms;
+	double ms = 0;
 	enum status st = OK;
 
-	if (device_links(e->dev)) {
-		for (int k = 0; k < e->model.n_chunks; k++) {
-			const struct chunk_buffers *b = &e->buffers.chunks[k];
-			int last = e->model.chunks[k].count;
-
-			t->row.parts[k].forward =
-				cost_on_link(e, e->at.pp + 1, b->slot[0].input[last]);
-			t->row.parts[k].backward = cost_on_link(e, e->at.pp - 1, b->dx[0]);
-		}
+	for (int k = 0; k < e->n_chunks && device_links(e->dev); k++)
+		look_at_links(t, k);
+	if (device_links(e->dev))
 		return OK;
-	}
 	TRY(try_message(t, &ms, err));
-	for (int k = 0; k < e->model.n_chunks; k++)
+	for (int k = 0; k < e->n_chunks; k++)
 		t->row.parts[k].forward.latency = t->row.parts[k].backward.latency = ms;
 out:
 	return st;
@@ -194,15 +183,22 @@ out:
 
 /* ---- what ends a step ---- */
 
-/* A collective of the replicas. Other stages have more or fewer of them. */
-static enum status time_collective(struct trial *t, enum comm_op op, void *buf, size_t n,
-				   enum dtype type, double *ms, struct error *err)
+/* A collective of the replicas over a part of a flat array. Other stages have more or fewer
+   of them. */
+static enum status time_collective(struct trial *t, enum comm_op op, void *flat,
+				   enum dtype type, const struct bucket *b, double *ms,
+				   struct error *err)
 {
+	struct device *dev = t->e->dev;
+	void *at = flat_at(flat, type, b->begin), *host;
+	size_t n = b->end - b->begin, bytes = n * dtype_size(type);
 	enum status st;
 
+	host = device_host_begin(dev, QUEUE_COMPUTE, at, bytes, HOST_READS_WRITES);
 	TRY(begin_group(t, t->e->replicas, err));
-	TRY(comm_run(t->e->replicas, op, buf, n, type, 0, err));
+	TRY(comm_run(t->e->replicas, op, host, n, type, 0, err));
 	*ms = ms_since_begin(t);
+	device_host_end(dev, QUEUE_COMPUTE, at, bytes, HOST_READS_WRITES);
 out:
 	return st;
 }
@@ -210,7 +206,7 @@ out:
 /* Sums over the replicas, and what sharded state needs afterwards. */
 static enum status time_sums(struct trial *t, struct error *err)
 {
-	const struct model *m = &t->e->model;
+	const struct weights *w = &t->e->weights;
 	const struct sync *s = &t->e->sync;
 	enum comm_op op = s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE;
 	enum status st;
@@ -219,13 +215,10 @@ static enum status time_sums(struct trial *t, struct error *err)
 	for (int i = 0; i < s->n_buckets; i++) {
 		const struct bucket *b = &s->buckets[i];
 		struct bucket_cost *cost = &t->row.buckets[i];
-		size_t n = b->end - b->begin;
 
-		TRY(time_collective(t, op, flat_at(m->grad, m->grad_type, b->begin), n,
-				    m->grad_type, &cost->sum, err));
+		TRY(time_collective(t, op, w->grad, w->grad_type, b, &cost->sum, err));
 		if (s->zero)
-			TRY(time_collective(t, COMM_ALLGATHER,
-					    flat_at(m->param, m->type, b->begin), n, m->type,
+			TRY(time_collective(t, COMM_ALLGATHER, w->param, w->type, b,
 					    &cost->share, err));
 	}
 out:
@@ -237,10 +230,9 @@ static double try_update(struct trial *t)
 	struct engine *e = t->e;
 	struct update u = e->optim.update;
 	float *at = t->arrays;
-	double squares = 0;
 
 	if (!at) {
-		sync_update(&e->sync, &e->optim);
+		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED]);
 		return ms_since_begin(t);
 	}
 	u.param = at;
@@ -250,7 +242,7 @@ static double try_update(struct trial *t)
 	u.working = e->optim.master ? at + t->n : NULL;
 	u.working_type = e->optim.type;
 	u.grad_scale = u.correction1 = u.correction2 = 1;
-	device_update(e->dev, &u, t->n, &squares);
+	device_update(e->dev, &u, t->n, &e->numbers[NUMBER_UNUSED]);
 	return t->n ? ms_since_begin(t) * (double)sync_state_size(&e->sync) / (double)t->n : 0;
 }
 
@@ -264,7 +256,7 @@ static enum status time_end(struct trial *t, struct error *err)
 	c->update = try_update(t);
 	if (engine_looks(t->e)) {
 		TRY(begin(t, err));
-		sync_squares(&t->e->sync);
+		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
 		c->squares = ms_since_begin(t);
 	}
 	TRY(begin(t, err));
@@ -275,15 +267,6 @@ out:
 }
 
 /* ---- all of it ---- */
-
-static int chunk_of_layer(const struct model *m, int layer)
-{
-	int chunk = 0;
-
-	while (layer >= m->chunks[chunk].first + m->chunks[chunk].count)
-		chunk++;
-	return chunk;
-}
 
 enum status trial_init(struct trial *t, struct engine *e, struct error *err)
 {
@@ -297,38 +280,55 @@ enum status trial_init(struct trial *t, struct engine *e, struct error *err)
 	floats = t->n * (size_t)(2 + (u->m != NULL) + (u->v != NULL) +
 				 (e->optim.master != NULL)) +
 		 16;
-	t->arrays = aligned_alloc(64, floats * sizeof(float));
-	if (!t->arrays)
-		return FAIL(err, ERR_MEMORY, "no memory to try the optimizer");
-	memset(t->arrays, 0, floats * sizeof(float));
-	return OK;
+	return device_alloc(e->dev, MEMORY_WORKSPACE, floats * sizeof(float),
+			    "a trial of the optimizer", (void **)&t->arrays, err);
 }
 
 void trial_release(struct trial *t)
 {
-	free(t->arrays);
+	if (t->e)
+		device_free(t->e->dev, t->arrays);
+}
+
+/* The parts of a step, without messages between stages. */
+static enum status time_chunks(struct trial *t, struct error *err)
+{
+	struct execution *x = &t->e->run;
+	struct order nothing = {0};
+	enum status st = OK;
+
+	x->training = true;
+	x->rows = t->e->options.rows;
+	x->divisor = x->rows;
+	x->layer_done = layer_done;
+	x->layer_done_arg = t;
+	for (int k = 0; k < t->e->n_chunks; k++) {
+		TRY(engine_execute(t->e, &nothing, err)); /* as at the beginning of a step */
+		TRY(time_chunk(t, k, err));
+	}
+out:
+	x->layer_done = NULL;
+	return st;
 }
 
 enum status trial_run(struct trial *t, double *row, struct error *err)
 {
 	struct engine *e = t->e;
-	int64_t bytes = e->model.bytes;
+	int64_t bytes = e->sum_bytes;
 	enum status st = OK;
 
 	memset(row, 0, cost_row_size(e) * sizeof(*row));
 	t->row = cost_row_at(e, row, 0);
 	t->row.rank->buckets = e->replicas ? e->sync.n_buckets : 0;
 	for (int i = 0; i < e->sync.n_buckets; i++)
-		t->row.buckets[i].chunk =
-			chunk_of_layer(&e->model, e->sync.buckets[i].first_layer);
-	for (int k = 0; k < e->model.n_chunks; k++)
-		TRY(time_chunk(t, k, err));
-	if (e->grid.pp > 1)
+		t->row.buckets[i].chunk = e->sync.buckets[i].chunk;
+	TRY(time_chunks(t, err));
+	if (e->options.grid.pp > 1)
 		TRY(time_messages(t, err));
 	if (e->replicas)
 		TRY(time_sums(t, err));
 	TRY(time_end(t, err));
 out:
-	e->model.bytes = bytes;
+	e->sum_bytes = bytes;
 	return st;
 }

@@ -7,7 +7,8 @@
  * step, when they exchange what they know of it.
  */
 #include "base/util.h"
-#include "engine/predict.h"
+#include "engine/impl.h"
+#include "engine/predict_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static struct cost_row row_of(const struct composition *c, int rank)
 
 static double *posted_of(const struct composition *c, int rank, int bucket)
 {
-	return &c->posted[rank * c->e->options.shape.depth + bucket];
+	return &c->posted[rank * c->e->options.model->count + bucket];
 }
 
 /* ---- pipelines ---- */
@@ -50,7 +51,7 @@ static void look_at_bubble(struct composition *c, const struct timeline *t, int 
 /* When ranks are through with their pipeline, and when sums of theirs are started. */
 static void read_pipeline(struct composition *c, const struct timeline *t, int column)
 {
-	int chunks = c->e->model.n_chunks, width = c->e->grid.dp * c->e->grid.mp;
+	int chunks = c->e->n_chunks, width = c->e->options.grid.dp * c->e->options.grid.mp;
 
 	for (int i = 0; i < t->count; i++) {
 		const struct span *x = &t->spans[i];
@@ -73,15 +74,16 @@ static void read_pipeline(struct composition *c, const struct timeline *t, int c
 static enum status run_pipeline(struct composition *c, int column, struct error *err)
 {
 	const struct engine *e = c->e;
-	int chunks = e->model.n_chunks, width = e->grid.dp * e->grid.mp;
+	int chunks = e->n_chunks, width = e->options.grid.dp * e->options.grid.mp;
 	struct costs costs = {.parts = c->parts,
 			      .begin = c->begins,
 			      .stop_and_wait = e->options.base,
+			      .send_early = !e->options.base,
 			      .gradients_sent = DX_BUFFERS};
 	struct timeline t;
 	enum status st;
 
-	for (int stage = 0; stage < e->grid.pp; stage++) {
+	for (int stage = 0; stage < e->options.grid.pp; stage++) {
 		int rank = stage * width + column;
 
 		c->begins[stage] = c->begin[rank];
@@ -90,7 +92,7 @@ static enum status run_pipeline(struct composition *c, int column, struct error 
 	}
 	TRY(timeline_simulate(&t, e->options.schedule, &costs, err));
 	read_pipeline(c, &t, column);
-	for (int stage = 0; stage < e->grid.pp && e->grid.pp > 1; stage++)
+	for (int stage = 0; stage < e->options.grid.pp && e->options.grid.pp > 1; stage++)
 		look_at_bubble(c, &t, stage);
 	timeline_release(&t);
 out:
@@ -102,9 +104,9 @@ out:
 /* The replicas of a slice of a stage: number i of them. */
 static int replica(const struct engine *e, int group, int i)
 {
-	return grid_rank(
-		&e->grid,
-		(struct coords){.pp = group / e->grid.mp, .mp = group % e->grid.mp, .dp = i});
+	return grid_rank(&e->options.grid, (struct coords){.pp = group / e->options.grid.mp,
+							   .mp = group % e->options.grid.mp,
+							   .dp = i});
 }
 
 /* When the last replica is through with all so far: then they go on together. */
@@ -112,7 +114,7 @@ static double meet_replicas(const struct composition *c, int group)
 {
 	double last = 0;
 
-	for (int i = 0; i < c->e->grid.dp; i++)
+	for (int i = 0; i < c->e->options.grid.dp; i++)
 		last = fmax(last, c->at[replica(c->e, group, i)]);
 	return last;
 }
@@ -127,7 +129,7 @@ static double slowest(const struct composition *c, int group, int bucket, bool s
 {
 	double ms = 0;
 
-	for (int i = 0; i < c->e->grid.dp; i++) {
+	for (int i = 0; i < c->e->options.grid.dp; i++) {
 		const struct bucket_cost *b =
 			&row_of(c, replica(c->e, group, i)).buckets[bucket];
 
@@ -146,7 +148,7 @@ static int take_next(struct composition *c, int group, double *posted)
 		if (*posted_of(c, first, i) < *posted_of(c, first, next))
 			next = i;
 	*posted = 0;
-	for (int i = 0; i < c->e->grid.dp; i++)
+	for (int i = 0; i < c->e->options.grid.dp; i++)
 		*posted = fmax(*posted, *posted_of(c, replica(c->e, group, i), next));
 	*posted_of(c, first, next) = INFINITY;
 	return next;
@@ -164,7 +166,7 @@ static void sum_buckets(struct composition *c, int group)
 
 		end = fmax(end, hidden ? posted : 0) + slowest(c, group, next, false);
 	}
-	for (int i = 0; i < c->e->grid.dp; i++) {
+	for (int i = 0; i < c->e->options.grid.dp; i++) {
 		double *at = &c->at[replica(c->e, group, i)];
 
 		*at = fmax(*at, end);
@@ -176,14 +178,15 @@ static void update(struct composition *c)
 {
 	const struct engine *e = c->e;
 
-	for (int rank = 0; rank < grid_size(&e->grid); rank++)
+	for (int rank = 0; rank < grid_size(&e->options.grid); rank++)
 		c->at[rank] += row_of(c, rank).rank->update;
-	for (int group = 0; group < e->grid.pp * e->grid.mp && e->sync.zero; group++) {
+	for (int group = 0; group < e->options.grid.pp * e->options.grid.mp && e->sync.zero;
+	     group++) {
 		double end = meet_replicas(c, group);
 
 		for (int i = 0; i < buckets_of(c, group); i++)
 			end += slowest(c, group, i, true);
-		for (int i = 0; i < e->grid.dp; i++)
+		for (int i = 0; i < e->options.grid.dp; i++)
 			c->at[replica(e, group, i)] = end;
 	}
 }
@@ -197,13 +200,14 @@ static enum status run_step(struct composition *c, bool looks, double *end, stru
 	double exchange = 0, last = 0;
 	enum status st = OK;
 
-	for (int column = 0; column < e->grid.dp * e->grid.mp; column++)
+	for (int column = 0; column < e->options.grid.dp * e->options.grid.mp; column++)
 		TRY(run_pipeline(c, column, err));
-	for (int group = 0; group < e->grid.pp * e->grid.mp && e->grid.dp > 1; group++)
+	for (int group = 0;
+	     group < e->options.grid.pp * e->options.grid.mp && e->options.grid.dp > 1; group++)
 		sum_buckets(c, group);
 	if (!looks)
 		update(c);
-	for (int rank = 0; rank < grid_size(&e->grid); rank++) {
+	for (int rank = 0; rank < grid_size(&e->options.grid); rank++) {
 		const struct rank_costs *own = row_of(c, rank).rank;
 
 		last = fmax(last, c->at[rank] + (looks ? own->squares : 0));
@@ -217,12 +221,12 @@ out:
 static enum status allocate(struct composition *c, struct error *err)
 {
 	const struct engine *e = c->e;
-	size_t ranks = (size_t)grid_size(&e->grid), stages = (size_t)e->grid.pp;
-	size_t parts = stages * (size_t)e->model.n_chunks;
+	size_t ranks = (size_t)grid_size(&e->options.grid), stages = (size_t)e->options.grid.pp;
+	size_t parts = stages * (size_t)e->n_chunks;
 
 	c->begin = calloc(ranks, sizeof(*c->begin));
 	c->at = calloc(ranks, sizeof(*c->at));
-	c->posted = calloc(ranks * (size_t)e->options.shape.depth, sizeof(*c->posted));
+	c->posted = calloc(ranks * (size_t)e->options.model->count, sizeof(*c->posted));
 	c->parts = calloc(parts, sizeof(*c->parts));
 	c->begins = calloc(stages, sizeof(*c->begins));
 	c->ends = calloc(parts, sizeof(*c->ends));
@@ -244,7 +248,7 @@ enum status engine_compose(const struct engine *e, double *rows, bool meet, doub
 		   with theirs; counted from the last exchange. */
 		update(&c);
 		behind = meet ? c.at[0] : 0;
-		for (int rank = 0; rank < grid_size(&e->grid) && !meet; rank++)
+		for (int rank = 0; rank < grid_size(&e->options.grid) && !meet; rank++)
 			c.begin[rank] = c.at[rank];
 	}
 	TRY(run_step(&c, engine_looks(e), step_ms, err));

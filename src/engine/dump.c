@@ -1,6 +1,7 @@
 /* dump.c - see dump.h */
 #include "engine/dump.h"
-#include "engine/weights.h"
+#include "engine/collect.h"
+#include "engine/impl.h"
 #include "base/json.h"
 #include "base/safetensors.h"
 #include "base/util.h"
@@ -9,46 +10,44 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static enum status write_values(void *arg, const float *values, size_t count, struct error *err)
+static enum status write_values(void *arg, int tensor, const float *values, size_t count,
+				struct error *err)
 {
+	(void)tensor;
 	return file_write(arg, values, count * sizeof(float), err);
 }
 
-static void describe_weights(const struct model_shape *shape, struct safetensors_entry *entries)
+static void describe_tensors(const struct model *m, struct safetensors_entry *entries)
 {
-	for (int i = 0; i < shape->depth; i++) {
-		struct safetensors_entry *w = &entries[2 * i], *b = w + 1;
+	for (int i = 0; i < m->n_tensors; i++) {
+		const struct tensor *t = &m->tensors[i];
 
-		*w = (struct safetensors_entry){
-			.dtype = DTYPE_F32,
-			.dims = 2,
-			.shape = {shape_out(shape, i), shape_in(shape, i)}};
-		*b = (struct safetensors_entry){
-			.dtype = DTYPE_F32, .dims = 1, .shape = {shape_out(shape, i)}};
-		snprintf(w->name, sizeof(w->name), "layers.%d.weight", i);
-		snprintf(b->name, sizeof(b->name), "layers.%d.bias", i);
+		entries[i] = (struct safetensors_entry){.dtype = DTYPE_F32,
+							.dims = t->matrix ? 2 : 1,
+							.shape = {t->rows, t->columns}};
+		snprintf(entries[i].name, sizeof(entries[i].name), "%s", t->name);
 	}
 }
 
 /* What gather brings to rank 0, as one file. */
-static enum status dump(struct engine *e, gather_fn *gather, int replica, const char *folder,
-			const char *name, struct error *err)
+static enum status dump(struct engine *e, collect_tensors *collect, int replica,
+			const char *folder, const char *name, struct error *err)
 {
 	enum status st;
-	const struct model_shape *shape = &e->options.shape;
-	size_t n = 2 * (size_t)shape->depth;
+	const struct model *m = e->options.model;
+	size_t n = (size_t)m->n_tensors;
 	struct safetensors_entry *entries = calloc(n, sizeof(*entries));
 	struct file f = {.fd = -1};
-	bool writes = !e->rank || e->rank->number == 0;
+	bool writes = e->number == 0;
 	char path[PATH_MAX];
 
 	if (!entries)
-		return FAIL(err, ERR_MEMORY, "no memory to describe %d layers", shape->depth);
-	describe_weights(shape, entries);
+		return FAIL(err, ERR_MEMORY, "no memory to describe %zu tensors", n);
+	describe_tensors(m, entries);
 	TRY(file_path(path, folder, name, err));
 	if (writes)
 		TRY(safetensors_begin(&f, path, entries, n, err));
-	TRY(gather(e, replica, write_values, &f, err));
+	TRY(collect(e, replica, write_values, &f, err));
 	if (writes)
 		TRY(file_commit(&f, err));
 out:
@@ -60,17 +59,17 @@ out:
 enum status dump_weights(struct engine *e, const char *folder, const char *name,
 			 struct error *err)
 {
-	return dump(e, weights_gather, 0, folder, name, err);
+	return dump(e, collect_weights, 0, folder, name, err);
 }
 
 enum status dump_masters(struct engine *e, int replica, const char *folder, struct error *err)
 {
-	return dump(e, masters_gather, replica, folder, "final.safetensors", err);
+	return dump(e, collect_masters, replica, folder, "final.safetensors", err);
 }
 
 enum status dump_gradients(struct engine *e, int replica, const char *folder, struct error *err)
 {
-	return dump(e, gradients_gather, replica, folder, "gradients.safetensors", err);
+	return dump(e, collect_gradients, replica, folder, "gradients.safetensors", err);
 }
 
 static enum status begin_batches(struct dump *d, const struct engine *e, int steps,
@@ -85,11 +84,11 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 
 		*x = (struct safetensors_entry){.dtype = DTYPE_F32,
 						.dims = 2,
-						.shape = {d->batch, e->options.shape.in}};
+						.shape = {d->batch, e->options.model->in}};
 		*y = (struct safetensors_entry){.dtype = DTYPE_F32,
 						.dims = 2,
-						.shape = {d->batch, e->options.shape.out}};
-		if (e->options.labelled) {
+						.shape = {d->batch, e->options.model->out}};
+		if (e->options.loss->labelled) {
 			y->dtype = DTYPE_I32;
 			y->dims = 1;
 		}
@@ -120,14 +119,13 @@ out:
 
 static enum status allocate(struct dump *d, const struct engine *e, struct error *err)
 {
-	const struct model_shape *shape = &e->options.shape;
+	const struct model *m = e->options.model;
 	size_t rows = (size_t)d->rows;
 
-	d->chunk.x = (struct view){.data = malloc(rows * (size_t)shape->in * sizeof(float)),
-				   .stride = (size_t)shape->in};
-	d->chunk.target =
-		(struct view){.data = malloc(rows * (size_t)shape->out * sizeof(float)),
-			      .stride = (size_t)shape->out};
+	d->chunk.x = (struct view){.data = malloc(rows * (size_t)m->in * sizeof(float)),
+				   .stride = (size_t)m->in};
+	d->chunk.target = (struct view){.data = malloc(rows * (size_t)m->out * sizeof(float)),
+					.stride = (size_t)m->out};
 	d->chunk.labels = malloc(rows * sizeof(*d->chunk.labels));
 	if (!d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
 		return FAIL(err, ERR_MEMORY, "no memory for %d samples", d->rows);
@@ -140,10 +138,10 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 	enum status st;
 
 	*d = (struct dump){.folder = folder,
-			   .writes = !e->rank || e->rank->number == 0,
+			   .writes = e->number == 0,
 			   .batches = {.fd = -1},
 			   .batch = batch,
-			   .rows = e->options.shape.rows};
+			   .rows = e->options.rows};
 	TRY(allocate(d, e, err));
 	if (d->writes)
 		TRY(remove_old(folder, err));
@@ -159,16 +157,16 @@ out:
 static enum status write_chunk(struct dump *d, const struct engine *e, int rows, bool inputs,
 			       struct error *err)
 {
-	const struct model_shape *shape = &e->options.shape;
+	const struct model *m = e->options.model;
 
 	if (inputs)
 		return file_write(&d->batches, d->chunk.x.data,
-				  (size_t)rows * (size_t)shape->in * sizeof(float), err);
-	if (e->options.labelled)
+				  (size_t)rows * (size_t)m->in * sizeof(float), err);
+	if (e->options.loss->labelled)
 		return file_write(&d->batches, d->chunk.labels,
 				  (size_t)rows * sizeof(*d->chunk.labels), err);
 	return file_write(&d->batches, d->chunk.target.data,
-			  (size_t)rows * (size_t)shape->out * sizeof(float), err);
+			  (size_t)rows * (size_t)m->out * sizeof(float), err);
 }
 
 /* Made again here: a rank has only its own part of a batch. Inputs first, then the rest. */
@@ -189,8 +187,8 @@ out:
 }
 
 static enum status write_check(const struct dump *d, const struct engine *e,
-			       const struct option_values *options, const double *losses,
-			       int steps, struct error *err)
+			       dump_options_fn *put_options, const void *options,
+			       const double *losses, int steps, struct error *err)
 {
 	enum status st;
 	struct json j;
@@ -198,9 +196,9 @@ static enum status write_check(const struct dump *d, const struct engine *e,
 
 	json_init(&j, true);
 	json_begin_object(&j, NULL);
-	json_put_string(&j, "loss", e->options.labelled ? "cross-entropy" : "mse");
+	json_put_string(&j, "loss", e->options.loss->name);
 	json_begin_object(&j, "options");
-	options_write_json(options, &j);
+	put_options(options, &j);
 	json_end_object(&j);
 	json_begin_array(&j, "losses");
 	for (int i = 0; i < steps; i++)
@@ -214,8 +212,8 @@ out:
 	return st;
 }
 
-enum status dump_end(struct dump *d, struct engine *e, const struct option_values *options,
-		     const double *losses, int steps, struct error *err)
+enum status dump_end(struct dump *d, struct engine *e, dump_options_fn *put_options,
+		     const void *options, const double *losses, int steps, struct error *err)
 {
 	enum status st;
 
@@ -223,7 +221,7 @@ enum status dump_end(struct dump *d, struct engine *e, const struct option_value
 		TRY(file_commit(&d->batches, err));
 	TRY(dump_weights(e, d->folder, "final.safetensors", err));
 	if (d->writes)
-		TRY(write_check(d, e, options, losses, steps, err));
+		TRY(write_check(d, e, put_options, options, losses, steps, err));
 out:
 	dump_abort(d);
 	return st;

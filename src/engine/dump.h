@@ -7,8 +7,11 @@
 #define KOLM_ENGINE_DUMP_H
 
 #include "base/file.h"
-#include "config/config.h"
+#include "base/json.h"
+#include "data/data.h"
 #include "engine/engine.h"
+
+enum { CHECK_STEPS_MAX = 20 }; /* every batch is written to disk */
 
 struct dump {
 	const char *folder; /* borrowed */
@@ -33,9 +36,11 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 /* Append the global batch of a step. */
 enum status dump_batch(struct dump *d, const struct engine *e, struct data *data, int step,
 		       struct error *err);
+/* Members of an object that j is in: the options of the run. */
+typedef void dump_options_fn(const void *options, struct json *j);
 /* Complete batches, write final.safetensors and check.json. */
-enum status dump_end(struct dump *d, struct engine *e, const struct option_values *options,
-		     const double *losses, int steps, struct error *err);
+enum status dump_end(struct dump *d, struct engine *e, dump_options_fn *put_options,
+		     const void *options, const double *losses, int steps, struct error *err);
 /* Remove what is incomplete. Does nothing after dump_end. */
 void dump_abort(struct dump *d);
 

@@ -1,89 +1,73 @@
 /* evaluate.c - loss and accuracy on held-out samples, over all stages; see engine.h */
-#include "base/half.h"
 #include "base/util.h"
-#include "engine/engine.h"
+#include "engine/impl.h"
 
-#include <assert.h>
 #include <math.h>
 
-static int correct_rows(const struct engine *e, struct view y, int rows)
+/* Which of the samples the caller is asked for: it knows nothing of micro-batches. */
+struct held_out {
+	engine_fill *fill;
+	void *arg;
+	int64_t first;
+	int rows;
+};
+
+static void fill_rows(void *arg, int64_t first, int rows, const struct batch *b)
 {
-	int correct = 0;
+	const struct held_out *h = arg;
 
-	assert(y.data);
-	for (int r = 0; r < rows; r++) {
-		const void *row = view_from(y, (size_t)r).data;
-		size_t best = 0;
-
-		for (size_t i = 1; i < (size_t)e->options.shape.out; i++)
-			if (float_from(row, i, y.type) > float_from(row, best, y.type))
-				best = i;
-		correct += (int)best == e->batch.labels[r];
-	}
-	return correct;
+	(void)first, (void)rows;
+	h->fill(h->arg, h->first, h->rows, b);
 }
 
-/* One part of the stack for some samples: from the part before, to the part behind. */
-static enum status evaluate_part(struct engine *e, int part, int rows, double divisor,
-				 struct report *sum, struct error *err)
+/* One micro-batch through all parts. */
+static enum status evaluate(struct engine *e, struct error *err)
 {
-	int k = part / e->grid.pp, parts = e->grid.pp * e->model.n_chunks;
-	const struct chunk *c = &e->model.chunks[k];
-	struct chunk_buffers *b = &e->buffers.chunks[k];
-	struct slot *s = &b->slot[0];
-	struct coords at = e->at;
-	struct comm_request r;
-	enum status st = OK;
+	enum status st;
 
-	assert(e->rank || parts == 1); /* alone there is nobody to send to */
-	if (part % e->grid.pp != e->at.pp)
-		return OK;
-	s->input[0] = c->begins ? e->batch.x : b->input[0];
-	if (part > 0) {
-		at.pp = (part - 1) % e->grid.pp;
-		comm_irecv(e->rank->world, grid_rank(&e->grid, at), 0, s->input[0].data,
-			   view_bytes(s->input[0], rows), &r);
-		TRY(comm_wait(&r, err));
-	}
-	TRY(chunk_forward(&e->model, c, s, rows, NULL, NULL, err));
-	if (part < parts - 1) {
-		at.pp = (part + 1) % e->grid.pp;
-		comm_isend(e->rank->world, grid_rank(&e->grid, at), 0, s->input[c->count].data,
-			   view_bytes(s->input[c->count], rows), &r);
-		TRY(comm_wait(&r, err));
-		return OK;
-	}
-	if (e->at.mp > 0)
-		return OK;
-	sum->loss += engine_loss(e, &e->batch, 0, s->full, b->flow[0].full, rows, divisor);
-	if (e->options.labelled)
-		sum->correct += correct_rows(e, s->full, rows);
+	TRY(engine_execute(e, &e->forward.orders[e->at.pp], err));
+	for (int c = 0; c < e->n_chunks; c++)
+		TRY(engine_release(e, &(struct action){ACTION_E, c, 0}, err));
 out:
 	return st;
 }
 
-/* The first replica does it, part after part. */
-enum status engine_evaluate(struct engine *e, const struct data *d, struct evaluation *out,
-			    struct error *err)
+/* What this rank has found: the loss is known to all slices of a layer. */
+static struct report own_report(const struct engine *e)
 {
-	struct report own = {0}, sum;
+	double numbers[NUMBER_COUNT];
+
+	device_numbers(e->dev, e->numbers, NUMBER_COUNT, numbers);
+	if (e->at.mp > 0 || e->at.dp > 0)
+		return (struct report){0};
+	return (struct report){
+		.loss = numbers[NUMBER_LOSS] /
+			(e->run.divisor * e->options.loss->terms(e->options.model->out)),
+		.correct = numbers[NUMBER_CORRECT]};
+}
+
+/* The first replica does it. */
+enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+			    struct evaluation *out, struct error *err)
+{
+	struct held_out h = {.fill = fill, .arg = arg};
+	struct report sum;
 	enum status st = OK;
 
-	*out = (struct evaluation){.samples = d->held_out, .accuracy = NAN};
-	for (int64_t i = 0; i < d->held_out && e->at.dp == 0; i += e->options.shape.rows) {
-		int rows = (int)min64(e->options.shape.rows, d->held_out - i);
-
-		if (e->rank)
-			rank_at(e->rank, "evaluation of sample %lld", (long long)i);
-		if (engine_needs_batch(e))
-			data_held_out(d, i, rows, &e->batch);
-		for (int part = 0; part < e->grid.pp * e->model.n_chunks; part++)
-			TRY(evaluate_part(e, part, rows, (double)d->held_out, &own, err));
+	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
+	device_clear(e->dev, e->numbers, NUMBER_COUNT);
+	e->run.training = false;
+	e->run.divisor = (double)samples;
+	for (; h.first < samples && e->at.dp == 0; h.first += h.rows) {
+		e->run.rows = h.rows = (int)min64(e->options.rows, samples - h.first);
+		engine_say(e, "evaluation of sample %lld", (long long)h.first);
+		engine_fill_samples(e, &e->batch, 0, fill_rows, &h);
+		TRY(evaluate(e, err));
 	}
-	TRY(engine_exchange(e, own, &sum, err));
+	TRY(engine_exchange(e, own_report(e), &sum, err));
 	out->loss = sum.loss;
-	if (e->options.labelled)
-		out->accuracy = sum.correct / (double)d->held_out;
+	if (e->options.loss->labelled)
+		out->accuracy = sum.correct / (double)samples;
 out:
 	return st;
 }

@@ -10,12 +10,27 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const places[AT_COUNT] = {"step", "forward", "backward", "optimizer"};
+static const char *const places[] = {NAMES_OF(INJECT_PLACES)};
+
+enum value { TAKES_NOTHING, TAKES_TIME, TAKES_FACTOR, TAKES_SHARE };
+
+#define ACTION(name, text, takes) {text, INJECT_##name, TAKES_##takes},
+static const struct {
+	const char *name;
+	enum inject_action action;
+	enum value takes;
+} actions[] = {INJECT_ACTIONS(ACTION)};
 
 static enum status bad(const char *word, const char *why, struct error *err)
 {
 	FAIL(err, ERR_USAGE, "--inject: '%.64s' %s", word, why);
 	return HINT(err, "such as rank=0,at=forward,sleep=20ms or rank=3,step=12,kill");
+}
+
+/* Are the first characters of a word, before its =, that name? */
+static bool is_word(const char *word, size_t length, const char *name)
+{
+	return strlen(name) == length && !strncmp(word, name, length);
 }
 
 static enum status read_number(const char *word, const char *value, int below, int *out,
@@ -33,68 +48,79 @@ static enum status read_number(const char *word, const char *value, int below, i
 	return OK;
 }
 
-static enum status set_action(struct injection *i, enum inject_action action, const char *word,
+/* What stands behind the = of an action. */
+static enum status read_value(struct injection *i, enum value takes, const char *word,
+			      const char *value, const struct inject_limits *limits,
 			      struct error *err)
 {
-	if (i->action != INJECT_NONE)
-		return bad(word, "is a second action", err);
-	i->action = action;
+	switch (takes) {
+	case TAKES_NOTHING:
+		return value ? bad(word, "takes no value", err) : OK;
+	case TAKES_TIME:
+		if (!value || !units_parse_time(value, &i->ms) || i->ms < 0 || i->ms > 1e9)
+			return bad(word, "is not a time such as 20ms", err);
+		return OK;
+	case TAKES_FACTOR:
+		if (!value || !units_parse_float(value, &i->scale))
+			return bad(word, "is not a factor such as 2", err);
+		return OK;
+	case TAKES_SHARE:
+		if (!value || !units_parse_float(value, &i->scale) || i->scale < 0 ||
+		    i->scale > 1)
+			return bad(word, "is not a share such as 1e-7", err);
+		return limits->ranks > 1 ? bad(word, "is for one rank", err) : OK;
+	}
 	return OK;
 }
 
-/* Actions that are one word. */
-static const struct {
-	const char *name;
-	enum inject_action action;
-} plain[] = {{"kill", INJECT_KILL},
-	     {"hang", INJECT_HANG},
-	     {"nan", INJECT_NAN},
-	     {"shift", INJECT_SHIFT},
-	     {"stale", INJECT_STALE}};
+/* An action, if that is what it is. */
+static bool read_action(struct injection *i, const char *word, const char *value, size_t name,
+			const struct inject_limits *limits, enum status *st, struct error *err)
+{
+	size_t k = 0;
+
+	while (k < ARRAY_SIZE(actions) && !is_word(word, name, actions[k].name))
+		k++;
+	if (k == ARRAY_SIZE(actions))
+		return false;
+	*st = read_value(i, actions[k].takes, word, value, limits, err);
+	if (*st == OK && i->action != INJECT_NONE)
+		*st = bad(word, "is a second action", err);
+	i->action = actions[k].action;
+	return true;
+}
+
+static enum status read_place(struct injection *i, const char *word, const char *value,
+			      struct error *err)
+{
+	for (int at = 0; at < AT_COUNT; at++)
+		if (!strcmp(value, places[at])) {
+			i->at = (enum inject_at)at;
+			return OK;
+		}
+	return bad(word, "is not one of step, forward, backward, optimizer", err);
+}
 
 static enum status read_word(struct injection *i, const char *word,
 			     const struct inject_limits *limits, struct error *err)
 {
 	const char *value = strchr(word, '=');
 	size_t name = value ? (size_t)(value - word) : strlen(word);
+	enum status st;
 
+	if (read_action(i, word, value ? value + 1 : NULL, name, limits, &st, err))
+		return st;
 	value = value ? value + 1 : "";
-	for (size_t k = 0; k < ARRAY_SIZE(plain); k++)
-		if (!strcmp(word, plain[k].name))
-			return set_action(i, plain[k].action, word, err);
-	if (name == 5 && !strncmp(word, "sleep", name)) {
-		if (!units_parse_time(value, &i->ms) || i->ms < 0 || i->ms > 1e9)
-			return bad(word, "is not a time such as 20ms", err);
-		return set_action(i, INJECT_SLEEP, word, err);
-	}
-	if (name == 5 && !strncmp(word, "scale", name)) {
-		if (!units_parse_float(value, &i->scale))
-			return bad(word, "is not a factor such as 2", err);
-		return set_action(i, INJECT_SCALE, word, err);
-	}
-	if (name == 5 && !strncmp(word, "noise", name)) {
-		if (!units_parse_float(value, &i->scale) || i->scale < 0 || i->scale > 1)
-			return bad(word, "is not a share such as 1e-7", err);
-		if (limits->ranks > 1)
-			return bad(word, "is for one rank", err);
-		return set_action(i, INJECT_NOISE, word, err);
-	}
-	if (name == 4 && !strncmp(word, "draw", name))
+	if (is_word(word, name, "draw"))
 		return read_number(word, value, INT_MAX, &i->draw, err);
-	if (name == 4 && !strncmp(word, "rank", name))
+	if (is_word(word, name, "rank"))
 		return read_number(word, value, limits->ranks, &i->rank, err);
-	if (name == 4 && !strncmp(word, "step", name))
+	if (is_word(word, name, "step"))
 		return read_number(word, value, limits->steps, &i->step, err);
-	if (name == 11 && !strncmp(word, "micro-batch", name))
+	if (is_word(word, name, "micro-batch"))
 		return read_number(word, value, limits->micro_batches, &i->micro_batch, err);
-	if (name == 2 && !strncmp(word, "at", name)) {
-		for (int at = 0; at < AT_COUNT; at++)
-			if (!strcmp(value, places[at])) {
-				i->at = (enum inject_at)at;
-				return OK;
-			}
-		return bad(word, "is not one of step, forward, backward, optimizer", err);
-	}
+	if (is_word(word, name, "at"))
+		return read_place(i, word, value, err);
 	return bad(word, "is unknown", err);
 }
 

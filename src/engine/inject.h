@@ -19,22 +19,32 @@
 #define KOLM_ENGINE_INJECT_H
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/pace.h"
 
 #include <stdbool.h>
 
-enum inject_at { AT_STEP, AT_FORWARD, AT_BACKWARD, AT_OPTIMIZER, AT_COUNT };
-enum inject_action {
-	INJECT_NONE,
-	INJECT_SLEEP,
-	INJECT_KILL,
-	INJECT_HANG,
-	INJECT_NAN,
-	INJECT_SCALE,
-	INJECT_SHIFT,
-	INJECT_STALE,
-	INJECT_NOISE
-};
+#define INJECT_PLACES(X)        \
+	X(STEP, "step")         \
+	X(FORWARD, "forward")   \
+	X(BACKWARD, "backward") \
+	X(OPTIMIZER, "optimizer")
+#define INJECT_PLACE(name, ...) AT_##name,
+enum inject_at { INJECT_PLACES(INJECT_PLACE) };
+enum { AT_COUNT = NAMES_COUNT(INJECT_PLACES) };
+
+/* And what value they take. */
+#define INJECT_ACTIONS(X)          \
+	X(SLEEP, "sleep", TIME)    \
+	X(KILL, "kill", NOTHING)   \
+	X(HANG, "hang", NOTHING)   \
+	X(NAN, "nan", NOTHING)     \
+	X(SCALE, "scale", FACTOR)  \
+	X(SHIFT, "shift", NOTHING) \
+	X(STALE, "stale", NOTHING) \
+	X(NOISE, "noise", SHARE)
+#define INJECT_ACTION(name, ...) INJECT_##name,
+enum inject_action { INJECT_NONE, INJECT_ACTIONS(INJECT_ACTION) };
 
 struct injection {
 	int rank, step, micro_batch; /* -1: any */

@@ -4,36 +4,31 @@
  * micro-batch it sends them their inputs, collects their outputs, computes the loss, sends
  * the gradients of the outputs back; at last it collects the gradients and updates.
  */
-#include "engine/engine.h"
+#include "engine/impl.h"
 
 /* Between the master's rows and those of every replica, its own included. */
 static enum status distribute(struct engine *e, struct view all, struct view own, bool collect,
 			      struct error *err)
 {
-	int rows = e->options.shape.rows, me = comm_rank(e->replicas);
-	size_t bytes = view_bytes(own, rows);
-	struct comm_request r;
+	int rows = e->options.rows, me = comm_rank(e->replicas);
+	struct message m;
 	enum status st = OK;
 
 	if (me > 0) {
 		if (collect)
-			comm_isend(e->replicas, 0, CHANNEL_MASTER, own.data, bytes, &r);
+			message_send(e, e->replicas, 0, CHANNEL_MASTER, own, rows, &m);
 		else
-			comm_irecv(e->replicas, 0, CHANNEL_MASTER, own.data, bytes, &r);
-		e->traffic.messages += collect;
-		e->traffic.bytes += collect ? (int64_t)bytes : 0;
-		return comm_wait(&r, err);
+			message_receive(e, e->replicas, 0, CHANNEL_MASTER, own, rows, &m);
+		return message_wait(e, &m, err);
 	}
 	for (int i = 1; i < comm_size(e->replicas); i++) {
-		float *theirs = view_from(all, (size_t)i * (size_t)rows).data;
+		struct view theirs = view_from(all, (size_t)i * (size_t)rows);
 
 		if (collect)
-			comm_irecv(e->replicas, i, CHANNEL_MASTER, theirs, bytes, &r);
+			message_receive(e, e->replicas, i, CHANNEL_MASTER, theirs, rows, &m);
 		else
-			comm_isend(e->replicas, i, CHANNEL_MASTER, theirs, bytes, &r);
-		e->traffic.messages += !collect;
-		e->traffic.bytes += collect ? 0 : (int64_t)bytes;
-		TRY(comm_wait(&r, err));
+			message_send(e, e->replicas, i, CHANNEL_MASTER, theirs, rows, &m);
+		TRY(message_wait(e, &m, err));
 	}
 	if (all.data != own.data)
 		device_copy(e->dev, collect ? all : own, 0, collect ? own : all, 0, rows,
@@ -42,56 +37,63 @@ out:
 	return st;
 }
 
-static enum status micro_batch(struct engine *e, int number, double *loss, struct error *err)
+/* A collective of the replicas over all parameters, or all gradients. */
+static enum status run(struct engine *e, enum comm_op op, void *flat, enum dtype type,
+		       struct error *err)
 {
-	const struct chunk *c = &e->model.chunks[0];
-	struct slot *s = &e->buffers.chunks[0].slot[0];
-	struct flow *f = &e->buffers.chunks[0].flow[0];
-	struct backward how = {.part = BACKWARD_BOTH, .accumulate = number > 0};
-	bool master = e->at.dp == 0;
-	int rows = e->options.shape.rows, all = rows * e->grid.dp;
-	struct view inputs = e->batch.x;
-	struct action a = {ACTION_F, 0, number};
-	struct watch w;
+	size_t n = e->weights.size, bytes = n * dtype_size(type);
+	void *host;
 	enum status st;
 
-	if (master)
-		inputs = view_from(e->all.x, (size_t)number * (size_t)all);
-	TRY(distribute(e, inputs, inputs, false, err));
-	engine_reach(e, AT_FORWARD, number);
-	s->input[0] = inputs;
-	w = watch_begin(e);
-	TRY(chunk_forward(&e->model, c, s, rows, NULL, NULL, err));
-	watch_end(e, w, RECORD_FORWARD, &a);
-	TRY(distribute(e, e->outputs, s->full, true, err));
-	if (master)
-		*loss += engine_loss(e, &e->all, number * all, e->outputs, e->gradients, all,
-				     (double)engine_batch_rows(e) * e->grid.dp);
-	TRY(distribute(e, e->gradients, f->full, false, err));
-	spoil_flow(e, c, f, number);
-	engine_reach(e, AT_BACKWARD, number);
-	w = watch_begin(e);
-	TRY(chunk_backward(&e->model, c, s, f, rows, &how, err));
-	watch_end(e, w, RECORD_BACKWARD, &a);
+	device_await(e->dev, QUEUE_SEND, device_mark(e->dev, QUEUE_COMPUTE));
+	host = device_host_begin(e->dev, QUEUE_SEND, flat, bytes, HOST_READS_WRITES);
+	TRY(comm_run(e->replicas, op, host, n, type, 0, err));
+	device_host_end(e->dev, QUEUE_SEND, flat, bytes, HOST_READS_WRITES);
+	device_await(e->dev, QUEUE_COMPUTE, device_mark(e->dev, QUEUE_SEND));
+	e->sync.bytes += (int64_t)bytes;
 out:
 	return st;
 }
 
-enum status engine_step_master(struct engine *e, double *loss, struct error *err)
+enum status master_begin(struct engine *e, struct error *err)
 {
-	struct model *m = &e->model;
+	return run(e, COMM_BROADCAST, e->weights.param, e->weights.type, err);
+}
+
+enum status master_input(struct engine *e, int micro_batch, struct view *x, struct error *err)
+{
+	*x = e->batch.x;
+	if (!e->run.training) /* the first replica evaluates alone */
+		return OK;
+	if (e->at.dp == 0)
+		*x = view_from(e->all.x, (size_t)micro_batch * (size_t)e->options.rows *
+						 (size_t)e->options.grid.dp);
+	return distribute(e, *x, *x, false, err);
+}
+
+enum status master_loss(struct engine *e, int micro_batch, struct view y, struct view dy,
+			struct error *err)
+{
+	int all = e->options.rows * e->options.grid.dp;
 	enum status st;
 
-	TRY(comm_run(e->replicas, COMM_BROADCAST, m->param, m->size, m->type, 0, err));
-	for (int i = 0; i < e->options.micro_batches; i++)
-		TRY(micro_batch(e, i, loss, err));
-	for (int i = 0; i < m->n_layers; i++)
-		spoil_gradient(e, i);
-	/* Summed where each slice is, then brought together at the master. */
-	TRY(comm_run(e->replicas, COMM_REDUCE_SCATTER, m->grad, m->size, m->grad_type, 0, err));
-	TRY(comm_run(e->replicas, COMM_GATHER, m->grad, m->size, m->grad_type, 0, err));
-	e->sync.bytes +=
-		(int64_t)(m->size * (dtype_size(m->type) + 2 * dtype_size(m->grad_type)));
+	TRY(distribute(e, e->outputs, y, true, err));
+	if (e->at.dp == 0)
+		engine_loss(e, &e->all, (size_t)(micro_batch * all), e->outputs, e->gradients,
+			    all);
+	TRY(distribute(e, e->gradients, dy, false, err));
+out:
+	return st;
+}
+
+/* Summed where each slice is, then brought together at the master. */
+enum status master_reduce(struct engine *e, struct error *err)
+{
+	const struct weights *w = &e->weights;
+	enum status st;
+
+	TRY(run(e, COMM_REDUCE_SCATTER, w->grad, w->grad_type, err));
+	TRY(run(e, COMM_GATHER, w->grad, w->grad_type, err));
 out:
 	return st;
 }

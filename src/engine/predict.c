@@ -1,5 +1,6 @@
 /* predict.c - see predict.h */
-#include "engine/predict.h"
+#include "engine/impl.h"
+#include "engine/predict_impl.h"
 #include "base/clock.h"
 #include "base/util.h"
 
@@ -13,13 +14,12 @@
 /* A bucket has a layer at least, and every other stage has some for each of its chunks. */
 static int most_buckets(const struct engine *e)
 {
-	return e->options.shape.depth - (e->grid.pp - 1) * e->model.n_chunks;
+	return e->options.model->count - (e->options.grid.pp - 1) * e->n_chunks;
 }
 
 size_t cost_row_size(const struct engine *e)
 {
-	return (sizeof(struct rank_costs) +
-		(size_t)e->model.n_chunks * sizeof(struct part_cost) +
+	return (sizeof(struct rank_costs) + (size_t)e->n_chunks * sizeof(struct part_cost) +
 		(size_t)most_buckets(e) * sizeof(struct bucket_cost)) /
 	       sizeof(double);
 }
@@ -30,25 +30,24 @@ struct cost_row cost_row_at(const struct engine *e, double *rows, int i)
 
 	row.rank = (struct rank_costs *)(rows + cost_row_size(e) * (size_t)i);
 	row.parts = (struct part_cost *)(row.rank + 1);
-	row.buckets = (struct bucket_cost *)(row.parts + e->model.n_chunks);
+	row.buckets = (struct bucket_cost *)(row.parts + e->n_chunks);
 	return row;
 }
 
 /* Everybody's costs, from everybody: the rows of all ranks, COSTS_COUNT times. */
 static enum status collect(struct engine *e, double *own, double **all, struct error *err)
 {
-	size_t row = cost_row_size(e), ranks = (size_t)e->rank->ranks;
+	size_t row = cost_row_size(e), ranks = (size_t)e->ranks;
 	enum status st;
 
-	TRY(comm_alloc(e->rank->world, COSTS_COUNT * ranks * row * sizeof(double), (void **)all,
-		       err));
+	TRY(comm_alloc(e->options.world, COSTS_COUNT * ranks * row * sizeof(double),
+		       (void **)all, err));
 	for (size_t k = 0; k < COSTS_COUNT; k++) {
 		double *rows = *all + k * ranks * row;
 
-		memcpy(rows + row * (size_t)e->rank->number, own + k * row,
-		       row * sizeof(double));
-		TRY(comm_run(e->rank->world, COMM_ALLGATHER, rows, ranks * row * 2, DTYPE_F32,
-			     0, err));
+		memcpy(rows + row * (size_t)e->number, own + k * row, row * sizeof(double));
+		TRY(comm_run(e->options.world, COMM_ALLGATHER, rows,
+			     ranks * row * sizeof(double), DTYPE_BYTE, 0, err));
 	}
 out:
 	return st;
@@ -58,9 +57,9 @@ out:
 static enum status predict(struct engine *e, int steps, bool meet, double *own,
 			   struct prediction_of_step *p, struct error *err)
 {
-	size_t rows = cost_row_size(e) * (size_t)e->rank->ranks;
+	size_t rows = cost_row_size(e) * (size_t)e->ranks;
 	double *ms[COSTS_COUNT] = {&p->low_ms, &p->step_ms, &p->high_ms};
-	double begin = clock_ms(), bubbles[COSTS_COUNT], *all;
+	double begin = clock_ms(), bubbles[COSTS_COUNT], *all = NULL;
 	enum status st;
 
 	TRY(engine_calibrate(e, steps, own, &p->trials, err));
@@ -74,6 +73,7 @@ static enum status predict(struct engine *e, int steps, bool meet, double *own,
 		p->high_ms *= 1 + MARGIN;
 	}
 out:
+	comm_give_back(e->options.world, all);
 	return st;
 }
 

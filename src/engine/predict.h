@@ -7,7 +7,6 @@
 #define KOLM_ENGINE_PREDICT_H
 
 #include "engine/engine.h"
-#include "schedule/timeline.h"
 
 struct prediction_of_step {
 	double step_ms;
@@ -18,66 +17,10 @@ struct prediction_of_step {
 };
 
 /*
- * Collective, before the first step of a run of so many; the engine has a rank. meet: all ranks
+ * Collective, before the first step of a run of so many. meet: all ranks
  * wait for each other between steps. Not for DataParallel: then it is all NAN.
  */
 enum status engine_predict(struct engine *e, int steps, bool meet, struct prediction_of_step *p,
 			   struct error *err);
-
-/* ---- within the prediction ---- */
-
-/*
- * What the parts of a step take on a rank, in ms; doubles only, behind each other in a row of
- * the same length on all ranks: rows travel, and trials are compared number by number.
- */
-struct rank_costs {
-	double squares;	 /* looking at the gradients before they are used */
-	double update;	 /* the optimizer */
-	double exchange; /* what all ranks tell each other */
-	double buckets;	 /* how many there are */
-};
-
-struct bucket_cost {
-	double chunk;
-	double complete; /* so long before the end of the chunk's last backward */
-	double sum;	 /* over the replicas */
-	double share;	 /* giving the parameters to the other replicas */
-};
-
-struct cost_row {
-	struct rank_costs *rank;
-	struct part_cost *parts;     /* (chunks) */
-	struct bucket_cost *buckets; /* as many as any stage can have */
-};
-
-/* Doubles in a row; the parts of row i of many. */
-size_t cost_row_size(const struct engine *e);
-struct cost_row cost_row_at(const struct engine *e, double *rows, int i);
-
-/* calibrate.c: one trial of every part, all ranks together, into a row. */
-struct trial {
-	struct engine *e;
-	struct cost_row row; /* takes what is measured */
-	float *arrays;	     /* for the optimizer: the real ones must not change */
-	size_t n;	     /* elements of each */
-	int64_t begin;	     /* of what is tried now */
-};
-enum status trial_init(struct trial *t, struct engine *e, struct error *err);
-enum status trial_run(struct trial *t, double *row, struct error *err);
-void trial_release(struct trial *t);
-
-/* The same row for when all goes well, as it mostly goes, and when it goes badly. */
-enum { COSTS_LOW, COSTS_LIKELY, COSTS_HIGH, COSTS_COUNT };
-
-/* trials.c: trials until it is clear what the parts take; their number is at least 1. */
-enum status engine_calibrate(struct engine *e, int steps, double *rows, int *trials,
-			     struct error *err);
-/* From so many rows of a size; some trials, not more than a third, may have been disturbed,
-   and that makes them longer. */
-void costs_estimate(const double *trials, int n, size_t size, double *rows);
-
-/* compose.c: the step of ranks that have these costs, one row each. */
-enum status engine_compose(const struct engine *e, double *rows, bool meet, double *step_ms,
-			   double *bubble, struct error *err);
 
 #endif

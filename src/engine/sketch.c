@@ -2,36 +2,32 @@
 #include "engine/sketch.h"
 #include "base/rng.h"
 #include "base/safetensors.h"
-#include "engine/weights.h"
+#include "engine/collect.h"
+#include "engine/impl.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* On the way through the tensors; done is called at the end of each. */
-struct pass {
-	const struct model_shape *shape;
+struct reading {
+	const struct model *model;
 	int tensor;
 	uint64_t at; /* the next element of it */
 	double squares, bins[SKETCH_BINS];
-	void (*done)(const struct pass *p);
+	void (*done)(const struct reading *p);
 	const struct sketch *sketch;
 	struct sketch_tensor *out; /* (tensors) of this step */
 	double scale;
 };
 
-static uint64_t elements(const struct model_shape *shape, int tensor)
+static enum status take(void *arg, int tensor, const float *values, size_t count,
+			struct error *err)
 {
-	uint64_t out = (uint64_t)shape_out(shape, tensor / 2);
-
-	return tensor % 2 ? out : out * (uint64_t)shape_in(shape, tensor / 2);
-}
-
-static enum status take(void *arg, const float *values, size_t count, struct error *err)
-{
-	struct pass *p = arg;
+	struct reading *p = arg;
 	uint32_t words[4];
 
 	(void)err;
+	p->tensor = tensor;
 	for (size_t i = 0; i < count; i++, p->at++) {
 		uint32_t counter[4] = {(uint32_t)(p->at / 4), (uint32_t)(p->at >> 34),
 				       (uint32_t)p->tensor};
@@ -44,10 +40,9 @@ static enum status take(void *arg, const float *values, size_t count, struct err
 		p->squares += v * v;
 		p->bins[word % SKETCH_BINS] += word >> 31 ? -v : v;
 	}
-	if (p->at < elements(p->shape, p->tensor))
+	if (p->at < (uint64_t)tensor_elements(&p->model->tensors[tensor]))
 		return OK;
 	p->done(p);
-	p->tensor++;
 	p->at = 0;
 	p->squares = 0;
 	for (int i = 0; i < SKETCH_BINS; i++)
@@ -55,13 +50,13 @@ static enum status take(void *arg, const float *values, size_t count, struct err
 	return OK;
 }
 
-static void keep_start(const struct pass *p)
+static void keep_start(const struct reading *p)
 {
 	for (int i = 0; i < SKETCH_BINS; i++)
 		p->sketch->start[p->tensor * SKETCH_BINS + i] = p->bins[i];
 }
 
-static void keep_gradient(const struct pass *p)
+static void keep_gradient(const struct reading *p)
 {
 	struct sketch_tensor *t = &p->out[p->tensor];
 
@@ -70,7 +65,7 @@ static void keep_gradient(const struct pass *p)
 		t->gradient[i] = (float)(p->bins[i] / p->scale);
 }
 
-static void keep_moved(const struct pass *p)
+static void keep_moved(const struct reading *p)
 {
 	for (int i = 0; i < SKETCH_BINS; i++)
 		p->out[p->tensor].moved[i] =
@@ -79,15 +74,15 @@ static void keep_moved(const struct pass *p)
 
 enum status sketch_init(struct sketch *s, struct engine *e, int steps, struct error *err)
 {
-	struct pass p = {.shape = &e->options.shape, .sketch = s, .done = keep_start};
-	size_t tensors = 2 * (size_t)e->options.shape.depth;
+	struct reading p = {.model = e->options.model, .sketch = s, .done = keep_start};
+	size_t tensors = (size_t)e->options.model->n_tensors;
 
 	*s = (struct sketch){.steps = steps, .tensors = (int)tensors};
 	s->start = calloc(tensors * SKETCH_BINS, sizeof(*s->start));
 	s->values = calloc((size_t)steps * tensors, sizeof(*s->values));
 	if (!s->start || !s->values)
 		return FAIL(err, ERR_MEMORY, "no memory for a record of %d steps", steps);
-	return masters_gather(e, 0, take, &p, err);
+	return collect_masters(e, 0, take, &p, err);
 }
 
 void sketch_release(struct sketch *s)
@@ -99,24 +94,24 @@ void sketch_release(struct sketch *s)
 
 int sketch_replica(const struct engine *e, int step)
 {
-	return e->options.grad_sync == SYNC_MASTER ? 0 : step % e->grid.dp;
+	return e->options.grad_sync == SYNC_MASTER ? 0 : step % e->options.grid.dp;
 }
 
 enum status sketch_add(struct sketch *s, struct engine *e, int step, double scale,
 		       struct error *err)
 {
-	struct pass p = {.shape = &e->options.shape,
-			 .sketch = s,
-			 .done = keep_gradient,
-			 .out = s->values + (size_t)step * (size_t)s->tensors,
-			 .scale = scale};
-	struct pass q = p;
+	struct reading p = {.model = e->options.model,
+			    .sketch = s,
+			    .done = keep_gradient,
+			    .out = s->values + (size_t)step * (size_t)s->tensors,
+			    .scale = scale};
+	struct reading q = p;
 	int replica = sketch_replica(e, step);
 	enum status st;
 
 	q.done = keep_moved;
-	TRY(gradients_gather(e, replica, take, &p, err));
-	TRY(masters_gather(e, replica, take, &q, err));
+	TRY(collect_gradients(e, replica, take, &p, err));
+	TRY(collect_masters(e, replica, take, &q, err));
 out:
 	return st;
 }

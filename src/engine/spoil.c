@@ -2,59 +2,75 @@
  */
 #include "base/half.h"
 #include "base/rng.h"
-#include "engine/engine.h"
+#include "base/util.h"
+#include "engine/impl.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static int number_of(const struct engine *e)
-{
-	return e->rank ? e->rank->number : 0;
-}
-
 static bool planned(const struct engine *e, enum inject_action action)
 {
-	return e->options.inject && !device_is_virtual(e->dev) &&
-	       inject_find(e->options.inject, action, number_of(e), e->step);
+	return e->options.inject && !device_is_virtual(e->dev) && e->run.training &&
+	       inject_find(e->options.inject, action, e->number, e->step);
 }
 
-void spoil_flow(struct engine *e, const struct chunk *c, struct flow *f, int micro_batch)
+/* Elements of device memory, in the host's hands for a while. */
+static void *open_memory(struct engine *e, void *memory, size_t bytes)
 {
-	struct view v = c->ends ? f->full : f->flow[c->count - 1];
-	size_t columns = (size_t)(c->ends ? e->options.shape.out : c->out);
+	return device_host_begin(e->dev, QUEUE_COMPUTE, memory, bytes, HOST_READS_WRITES);
+}
+
+static void close_memory(struct engine *e, void *memory, size_t bytes)
+{
+	device_host_end(e->dev, QUEUE_COMPUTE, memory, bytes, HOST_READS_WRITES);
+}
+
+void spoil_flow(struct engine *e, const struct chunk *c, struct view dy, int micro_batch)
+{
+	const struct layer *top = e->options.model->layers[c->first + c->count - 1];
+	size_t columns = (size_t)layer_out(top), bytes = view_bytes(dy, e->run.rows);
 	double scale;
+	void *data;
 
 	if (!planned(e, INJECT_SCALE))
 		return;
-	scale = inject_scale(e->options.inject, number_of(e), e->step, micro_batch);
-	for (size_t r = 0; r < (size_t)e->options.shape.rows; r++)
-		for (size_t i = r * v.stride; i < r * v.stride + columns; i++)
-			float_to(v.data, i, v.type,
-				 (float)(scale * (double)float_from(v.data, i, v.type)));
+	scale = inject_scale(e->options.inject, e->number, e->step, micro_batch);
+	data = open_memory(e, dy.data, bytes);
+	for (size_t r = 0; r < (size_t)e->run.rows; r++)
+		for (size_t i = r * dy.stride; i < r * dy.stride + columns; i++)
+			float_to(data, i, dy.type,
+				 (float)(scale * (double)float_from(data, i, dy.type)));
+	close_memory(e, dy.data, bytes);
 }
 
-/* Every row but the first is the one before it. */
-static void shift_rows(struct engine *e, const struct layer *l)
+/* Every row of a tensor's gradient but the first is the one before it. */
+static void shift_rows(struct engine *e, int tensor)
 {
-	struct model *m = &e->model;
-	float *matrix = flat_at(m->grad, m->grad_type, l->weight);
-	float *row = malloc((size_t)l->in * sizeof(*row));
+	const struct weights *w = &e->weights;
+	const struct tensor *t = &w->model->tensors[tensor];
+	float *row = malloc((size_t)t->columns * sizeof(*row));
 
-	for (int r = l->out - 1; row && r > 0; r--) {
-		device_matrix_read(e->dev, matrix, m->grad_type, l->out, l->in, r - 1, 1, row);
-		device_matrix_write(e->dev, matrix, m->grad_type, l->out, l->in, r, 1, row);
+	for (int r = tensor_own_rows(t, w->model->mp) - 1; row && r > 0; r--) {
+		weights_read_rows(w, w->grad, w->grad_type, tensor, r - 1, 1, row);
+		weights_write_rows(w, w->grad, w->grad_type, tensor, r, 1, row);
 	}
 	free(row);
 }
 
 void spoil_gradient(struct engine *e, int layer)
 {
-	struct model *m = &e->model;
+	const struct weights *w = &e->weights;
+	const struct chunk *last = &e->chunks[e->n_chunks - 1];
+	const struct layer *l = w->model->layers[layer];
+	const float nan = NAN;
 
-	if (layer == m->n_layers - 1 && planned(e, INJECT_NAN))
-		float_to(m->grad, m->layers[layer].weight, m->grad_type, NAN);
-	if (layer == 0 && planned(e, INJECT_SHIFT))
-		shift_rows(e, &m->layers[0]);
+	if (!l->n_tensors)
+		return;
+	if (layer == last->first + last->count - 1 && planned(e, INJECT_NAN))
+		device_write(e->dev, flat_at(w->grad, w->grad_type, w->at[l->tensor]),
+			     w->grad_type, 1, &nan);
+	if (layer == e->chunks[0].first && planned(e, INJECT_SHIFT))
+		shift_rows(e, l->tensor);
 }
 
 bool spoil_update(const struct engine *e)
@@ -74,30 +90,59 @@ static void add_noise(void *array, enum dtype type, size_t begin, size_t count,
 				 (1 + shares[(from + i) % SHARES]));
 }
 
-void spoil_result(struct engine *e, const struct computing *c, int layer)
+static void add_noise_to_rows(struct engine *e, struct view v, size_t columns,
+			      const float *shares)
 {
-	const struct model *m = &e->model;
-	const struct layer *l = &m->layers[layer];
-	int i = layer - c->chunk->first;
-	size_t columns = (size_t)(c->flow ? l->in : l->out);
+	size_t bytes = view_bytes(v, e->run.rows);
+	void *data = open_memory(e, v.data, bytes);
+
+	for (size_t r = 0; r < (size_t)e->run.rows; r++)
+		add_noise(data, v.type, r * v.stride, columns, shares, r * columns);
+	close_memory(e, v.data, bytes);
+}
+
+/* Of a layer. Where gradients are kept in fp32 beside 16 bit, their rounding is nothing. */
+static void add_noise_to_gradients(struct engine *e, const struct layer *l, const float *shares)
+{
+	const struct weights *w = &e->weights;
+	size_t n = 0;
+	void *flat, *data;
+
+	if (w->grad_type != w->type || !l->n_tensors)
+		return;
+	for (int t = l->tensor; t < l->tensor + l->n_tensors; t++)
+		n += weights_tensor_size(w, t);
+	flat = flat_at(w->grad, w->grad_type, w->at[l->tensor]);
+	data = open_memory(e, flat, n * dtype_size(w->grad_type));
+	add_noise(data, w->grad_type, 0, n, shares, 1);
+	close_memory(e, flat, n * dtype_size(w->grad_type));
+}
+
+void spoil_result(struct engine *e, const struct computing *c, int layer,
+		  enum chunk_event event)
+{
+	const struct layer *l = e->options.model->layers[layer];
 	const struct injection *noise;
 	float shares[SHARES];
-	struct view v;
+	int i = layer - c->chunk->first;
 
 	if (!planned(e, INJECT_NOISE))
 		return;
-	noise = inject_find(e->options.inject, INJECT_NOISE, number_of(e), e->step);
+	noise = inject_find(e->options.inject, INJECT_NOISE, e->number, e->step);
 	rng_uniform((uint64_t)noise->draw,
 		    ((uint64_t)e->step << 40) + ((uint64_t)c->micro_batch << 16) +
-			    (uint64_t)(2 * l->number + !c->flow),
+			    (uint64_t)(2 * layer + (event == CHUNK_FORWARD)),
 		    0, SHARES, -(float)noise->scale, (float)noise->scale, shares);
-	/* Where gradients are kept in fp32 beside 16 bit, their rounding is nothing. */
-	if (c->flow && m->grad_type == m->type)
-		add_noise(m->grad, m->grad_type, l->weight,
-			  l->bias + (size_t)l->out - l->weight, shares, 1);
-	if (c->flow && i == 0)
-		return;
-	v = c->flow ? c->flow->flow[i - 1] : c->slot->input[i + 1];
-	for (size_t r = 0; r < (size_t)e->options.shape.rows; r++)
-		add_noise(v.data, v.type, r * v.stride, columns, shares, r * columns);
+	switch (event) {
+	case CHUNK_FORWARD:
+		add_noise_to_rows(e, c->slot->input[i + 1], (size_t)layer_out(l), shares);
+		break;
+	case CHUNK_INPUT:
+		if (i > 0)
+			add_noise_to_rows(e, c->flow->flow[i - 1], (size_t)layer_in(l), shares);
+		break;
+	case CHUNK_WEIGHT:
+		add_noise_to_gradients(e, l, shares);
+		break;
+	}
 }

@@ -5,53 +5,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const grad_sync_names[] = {"ddp", "flat", "master", NULL};
+const char *const grad_sync_names[] = {NAMES_OF(GRAD_SYNCS)};
 
 /* Cut from the last layer on; a bucket is closed when it is large enough, and where a
    chunk begins, whose gradients are complete at other times. */
-static void cut(struct sync *s, size_t bucket_bytes)
+static void cut(struct sync *s, const struct chunk *chunks, int n_chunks, size_t bucket_bytes)
 {
-	const struct model *m = s->model;
+	const struct weights *w = s->weights;
 	/* The first is small, so that something is under way early. */
 	size_t first_bytes = bucket_bytes < 1 << 20 ? bucket_bytes : 1 << 20;
-	size_t end = m->size, size = dtype_size(m->grad_type);
+	size_t end = w->size, size = dtype_size(w->grad_type);
 
-	for (int c = m->n_chunks - 1; c >= 0; c--) {
-		const struct chunk *chunk = &m->chunks[c];
+	for (int c = n_chunks - 1; c >= 0; c--) {
+		const struct chunk *chunk = &chunks[c];
 
 		for (int i = chunk->first + chunk->count - 1; i >= chunk->first; i--) {
-			size_t begin = m->layers[i].weight;
-
+			size_t begin = w->begin[i];
 			size_t enough = s->n_buckets ? bucket_bytes : first_bytes;
 
-			if ((end - begin) * size < enough && i > chunk->first)
+			if (begin == end || /* no tensors */
+			    ((end - begin) * size < enough && i > chunk->first))
 				continue;
-			s->buckets[s->n_buckets++] =
-				(struct bucket){.begin = begin, .end = end, .first_layer = i};
+			s->buckets[s->n_buckets++] = (struct bucket){
+				.begin = begin, .end = end, .first_layer = i, .chunk = c};
 			end = begin;
 		}
 	}
 }
 
-enum status sync_init(struct sync *s, struct model *m, struct comm *replicas,
-		      const struct sync_options *o, struct error *err)
+enum status sync_init(struct sync *s, const struct weights *w, const struct chunk *chunks,
+		      int n_chunks, struct comm *replicas, const struct sync_options *o,
+		      struct error *err)
 {
-	*s = (struct sync){.model = m,
+	int layers = 0;
+
+	*s = (struct sync){.weights = w,
 			   .replicas = replicas,
 			   .count = o->count,
 			   .number = o->number,
 			   .kind = o->kind,
 			   .zero = o->zero && o->count > 1,
 			   .overlap = o->overlap && o->kind == SYNC_DDP};
-	s->buckets = calloc((size_t)m->n_layers, sizeof(*s->buckets));
+	for (int c = 0; c < n_chunks; c++)
+		layers += chunks[c].count;
+	s->buckets = calloc((size_t)layers, sizeof(*s->buckets));
 	if (!s->buckets)
-		return FAIL(err, ERR_MEMORY, "no memory for %d buckets", m->n_layers);
-	if (o->kind == SYNC_DDP) {
-		cut(s, o->bucket_bytes);
-	} else {
-		s->buckets[0] = (struct bucket){.end = m->size};
-		s->n_buckets = 1;
-	}
+		return FAIL(err, ERR_MEMORY, "no memory for %d buckets", layers);
+	if (o->kind == SYNC_DDP)
+		cut(s, chunks, n_chunks, o->bucket_bytes);
+	else /* complete when the first chunk is */
+		s->buckets[s->n_buckets++] =
+			(struct bucket){.end = w->size, .first_layer = chunks[0].first};
 	return OK;
 }
 
@@ -92,17 +96,42 @@ size_t sync_state_size(const struct sync *s)
 	return n;
 }
 
+/* The gradients of a bucket, as the host sees them while they are summed. */
+static void *open_bucket(const struct sync *s, const struct bucket *b, void *flat,
+			 enum dtype type)
+{
+	struct device *dev = s->weights->dev;
+
+	device_await(dev, QUEUE_SEND, device_mark(dev, QUEUE_COMPUTE));
+	return device_host_begin(dev, QUEUE_SEND, flat_at(flat, type, b->begin),
+				 (b->end - b->begin) * dtype_size(type), HOST_READS_WRITES);
+}
+
+static enum status close_bucket(const struct sync *s, struct bucket *b, void *flat,
+				enum dtype type, struct error *err)
+{
+	struct device *dev = s->weights->dev;
+	enum status st;
+
+	TRY(comm_wait(&b->request, err));
+	device_host_end(dev, QUEUE_SEND, flat_at(flat, type, b->begin),
+			(b->end - b->begin) * dtype_size(type), HOST_READS_WRITES);
+	device_await(dev, QUEUE_COMPUTE, device_mark(dev, QUEUE_SEND));
+out:
+	return st;
+}
+
 static void start(struct sync *s, struct bucket *b)
 {
-	if (b->started)
-		return;
+	enum dtype type = s->weights->grad_type;
+
 	b->started = true;
 	if (!s->replicas)
 		return;
 	comm_start(s->replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
-		   flat_at(s->model->grad, s->model->grad_type, b->begin), b->end - b->begin,
-		   s->model->grad_type, 0, &b->request);
-	s->bytes += (int64_t)((b->end - b->begin) * dtype_size(s->model->grad_type));
+		   open_bucket(s, b, s->weights->grad, type), b->end - b->begin, type, 0,
+		   &b->request);
+	s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
 }
 
 void sync_begin(struct sync *s)
@@ -120,77 +149,99 @@ void sync_layer_done(struct sync *s, int layer)
 			start(s, &s->buckets[i]);
 }
 
-enum status sync_finish(struct sync *s, struct error *err)
+bool sync_waits_for(const struct sync *s, int chunk)
+{
+	for (int i = 0; i < s->n_buckets; i++)
+		if (s->buckets[i].chunk == chunk && !s->buckets[i].started)
+			return true;
+	return false;
+}
+
+enum status sync_reduce(struct sync *s, struct error *err)
 {
 	enum status st = OK;
 
 	for (int i = 0; i < s->n_buckets; i++) {
-		start(s, &s->buckets[i]);
-		if (!s->overlap)
-			TRY(comm_wait(&s->buckets[i].request, err));
+		struct bucket *b = &s->buckets[i];
+
+		if (b->started)
+			continue;
+		start(s, b);
+		if (s->replicas)
+			TRY(close_bucket(s, b, s->weights->grad, s->weights->grad_type, err));
+		b->request.kind = REQUEST_NONE;
 	}
-	for (int i = 0; i < s->n_buckets; i++)
-		TRY(comm_wait(&s->buckets[i].request, err));
 out:
 	return st;
 }
 
-/* Squares of what other slices of the layers have too, in a range; 0 on the first. */
-static double replicated_squares(const struct sync *s, size_t begin, size_t end)
+enum status sync_finish(struct sync *s, struct error *err)
 {
-	const struct model *m = s->model;
-	double sum = 0;
+	enum status st = OK;
 
-	for (int i = 0; i < m->n_layers && m->shard > 0; i++) {
-		const struct layer *l = &m->layers[i];
-		size_t a = l->bias > begin ? l->bias : begin;
-		size_t b = l->bias + (size_t)l->out < end ? l->bias + (size_t)l->out : end;
-
-		if (model_is_replicated(m, l) && a < b)
-			device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, a),
-					   m->grad_type, b - a, 1, &sum);
-	}
-	return sum;
+	for (int i = 0; i < s->n_buckets; i++)
+		if (s->buckets[i].request.kind != REQUEST_NONE)
+			TRY(close_bucket(s, &s->buckets[i], s->weights->grad,
+					 s->weights->grad_type, err));
+out:
+	return st;
 }
 
-double sync_squares(const struct sync *s)
+/* Take back the squares of what other slices of the layers have too, in a range; the first
+   slice counts them. */
+static void leave_out_replicated(const struct sync *s, size_t begin, size_t end,
+				 double *squares)
 {
-	const struct model *m = s->model;
+	const struct weights *w = s->weights;
+
+	for (int i = 0; i < w->model->n_tensors && w->shard > 0; i++) {
+		size_t a = w->at[i], b;
+
+		if (a == WEIGHTS_ELSEWHERE || !weights_is_replicated(w, i))
+			continue;
+		b = a + weights_tensor_size(w, i);
+		a = a > begin ? a : begin;
+		b = b < end ? b : end;
+		if (a < b)
+			device_sum_squares(w->dev, flat_at(w->grad, w->grad_type, a),
+					   w->grad_type, b - a, -1, squares);
+	}
+}
+
+void sync_squares(const struct sync *s, double *squares)
+{
+	const struct weights *w = s->weights;
 	bool slice = s->kind != SYNC_MASTER; /* the master alone has the sums */
-	double sum = 0;
 
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
 		range_of(s, &s->buckets[i], slice, &begin, &end);
-		device_sum_squares(m->dev, flat_at(m->grad, m->grad_type, begin), m->grad_type,
-				   end - begin, 1, &sum);
-		sum -= replicated_squares(s, begin, end);
+		device_sum_squares(w->dev, flat_at(w->grad, w->grad_type, begin), w->grad_type,
+				   end - begin, 1, squares);
+		leave_out_replicated(s, begin, end, squares);
 	}
-	return sum;
 }
 
-double sync_update(struct sync *s, struct optim *o)
+void sync_update(struct sync *s, struct optim *o, double *squares)
 {
-	const struct model *m = s->model;
-	double sum = 0;
+	const struct weights *w = s->weights;
 	size_t at = 0;
 
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		optim_apply(o, flat_at(m->param, m->type, begin),
-			    flat_at(m->grad, m->grad_type, begin), at, end - begin, &sum);
-		sum -= replicated_squares(s, begin, end);
+		optim_apply(o, flat_at(w->param, w->type, begin),
+			    flat_at(w->grad, w->grad_type, begin), at, end - begin, squares);
+		leave_out_replicated(s, begin, end, squares);
 		at += end - begin;
 	}
-	return sum;
 }
 
 void sync_fill_master(const struct sync *s, struct optim *o)
 {
-	const struct model *m = s->model;
+	const struct weights *w = s->weights;
 	size_t at = 0;
 
 	if (s->kind == SYNC_MASTER && s->number > 0)
@@ -199,38 +250,38 @@ void sync_fill_master(const struct sync *s, struct optim *o)
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		device_cast(m->dev, flat_at(m->param, m->type, begin), m->type, o->master + at,
+		device_cast(w->dev, flat_at(w->param, w->type, begin), w->type, o->master + at,
 			    DTYPE_F32, end - begin);
 		at += end - begin;
 	}
 }
 
 /* Where the state is sharded, every replica has its slice of each bucket: give it to all. */
-static enum status share(struct sync *s, float *flat, enum dtype type, struct error *err)
+static enum status share(struct sync *s, void *flat, enum dtype type, struct error *err)
 {
 	enum status st = OK;
 
 	for (int i = 0; i < s->n_buckets && s->zero; i++) {
 		struct bucket *b = &s->buckets[i];
 
-		comm_start(s->replicas, COMM_ALLGATHER, flat_at(flat, type, b->begin),
+		comm_start(s->replicas, COMM_ALLGATHER, open_bucket(s, b, flat, type),
 			   b->end - b->begin, type, 0, &b->request);
 		s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
 	}
 	for (int i = 0; i < s->n_buckets && s->zero; i++)
-		TRY(comm_wait(&s->buckets[i].request, err));
+		TRY(close_bucket(s, &s->buckets[i], flat, type, err));
 out:
 	return st;
 }
 
 enum status sync_share(struct sync *s, struct error *err)
 {
-	return share(s, s->model->param, s->model->type, err);
+	return share(s, s->weights->param, s->weights->type, err);
 }
 
 enum status sync_share_gradients(struct sync *s, struct error *err)
 {
-	return share(s, s->model->grad, s->model->grad_type, err);
+	return share(s, s->weights->grad, s->weights->grad_type, err);
 }
 
 enum status sync_masters(struct sync *s, const struct optim *o, float *flat, struct error *err)
@@ -241,7 +292,8 @@ enum status sync_masters(struct sync *s, const struct optim *o, float *flat, str
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		memcpy(flat + begin, o->master + at, (end - begin) * sizeof(*flat));
+		device_copy(s->weights->dev, (struct view){.data = flat + begin}, 0,
+			    (struct view){.data = o->master + at}, 0, 1, (int)(end - begin));
 		at += end - begin;
 	}
 	return share(s, flat, DTYPE_F32, err);

@@ -10,24 +10,32 @@
 #ifndef KOLM_ENGINE_SYNC_H
 #define KOLM_ENGINE_SYNC_H
 
+#include "base/names.h"
 #include "comm/comm.h"
-#include "model/model.h"
+#include "model/chunk.h"
+#include "model/weights.h"
 #include "optim/optim.h"
 
-enum grad_sync { SYNC_DDP, SYNC_FLAT, SYNC_MASTER };
+#define GRAD_SYNCS(X)   \
+	X(DDP, "ddp")   \
+	X(FLAT, "flat") \
+	X(MASTER, "master")
+#define GRAD_SYNC(name, ...) SYNC_##name,
+enum grad_sync { GRAD_SYNCS(GRAD_SYNC) };
 extern const char *const grad_sync_names[]; /* NULL-terminated */
 
 struct bucket {
 	size_t begin, end; /* elements of the flat arrays */
 	int first_layer;   /* complete when this one is: the last to get its gradient */
+	int chunk;	   /* that has it */
 	bool started;
 	struct comm_request request;
 };
 
 struct sync {
-	struct model *model;   /* borrowed */
-	struct comm *replicas; /* or NULL: there is one, or this is only a plan */
-	int count, number;     /* how many replicas there are, and which this is */
+	const struct weights *weights; /* borrowed */
+	struct comm *replicas;	       /* or NULL: there is one, or this is only a plan */
+	int count, number;	       /* how many replicas there are, and which this is */
 	enum grad_sync kind;
 	bool zero, overlap;
 	struct bucket *buckets; /* the first to be complete first */
@@ -42,8 +50,9 @@ struct sync_options {
 	bool zero, overlap;
 };
 
-enum status sync_init(struct sync *s, struct model *m, struct comm *replicas,
-		      const struct sync_options *o, struct error *err);
+enum status sync_init(struct sync *s, const struct weights *w, const struct chunk *chunks,
+		      int n_chunks, struct comm *replicas, const struct sync_options *o,
+		      struct error *err);
 void sync_release(struct sync *s);
 
 /* Elements that this rank keeps optimizer state for. */
@@ -52,14 +61,17 @@ size_t sync_state_size(const struct sync *s);
 /* A new step; then, in its last backward pass: a layer's gradient is complete. */
 void sync_begin(struct sync *s);
 void sync_layer_done(struct sync *s, int layer);
-/* Wait until all sums are there, starting those that are not under way yet. */
+/* Are there sums that start only when all of a chunk's gradients are there? Then do them. */
+bool sync_waits_for(const struct sync *s, int chunk);
+enum status sync_reduce(struct sync *s, struct error *err);
+/* Wait until all sums are there. */
 enum status sync_finish(struct sync *s, struct error *err);
 
-/* This replica's share of the sum of squares of the gradients, parameters that other slices
-   have too left out: the shares of all replicas add up to it. */
-double sync_squares(const struct sync *s);
-/* Update what is ours; returns the sum of squares of its gradients, with the same left out. */
-double sync_update(struct sync *s, struct optim *o);
+/* To *squares, in device memory: this replica's share of the sum of squares of the gradients,
+   parameters that other slices have too left out: the shares of all replicas add up to it. */
+void sync_squares(const struct sync *s, double *squares);
+/* Update what is ours; the squares of its gradients likewise. */
+void sync_update(struct sync *s, struct optim *o, double *squares);
 /* 16-bit training: the fp32 parameters that the optimizer keeps, from those at the start. */
 void sync_fill_master(const struct sync *s, struct optim *o);
 /* Give our parameters to the replicas that need them. */

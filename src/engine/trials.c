@@ -9,7 +9,8 @@
  */
 #include "base/clock.h"
 #include "base/stats.h"
-#include "engine/predict.h"
+#include "engine/impl.h"
+#include "engine/predict_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static double work_of(const struct engine *e, struct cost_row row)
 {
 	double ms = row.rank->squares + row.rank->update + row.rank->exchange;
 
-	for (int k = 0; k < e->model.n_chunks; k++)
+	for (int k = 0; k < e->n_chunks; k++)
 		ms += e->options.micro_batches * (row.parts[k].f + row.parts[k].b);
 	for (int i = 0; i < (int)row.rank->buckets; i++)
 		ms += row.buckets[i].sum + row.buckets[i].share;
@@ -62,12 +63,12 @@ static enum status is_enough(struct engine *e, int steps, double *rows, int n, d
 	bool over =
 		n >= TRIALS_MIN && took_ms > fmax(fmax(STEPS_MAX * likely, SHORT_MS), least);
 	struct report own = {.correct = tried && high <= low * AGREE,
-			     .stop = over || took_ms > LONG_MS || rank_stop(e->rank)};
+			     .stop = over || took_ms > LONG_MS || engine_stop(e)};
 	struct report all;
 	enum status st;
 
 	TRY(engine_exchange(e, own, &all, err));
-	*enough = all.correct == e->rank->ranks || all.stop > 0;
+	*enough = all.correct == e->ranks || all.stop > 0;
 out:
 	return st;
 }

@@ -1,5 +1,5 @@
 /* watch.c - where the time of a step goes; see engine.h */
-#include "engine/engine.h"
+#include "engine/impl.h"
 
 void engine_times_add(struct engine_times *sum, const struct engine_times *t)
 {
@@ -20,7 +20,7 @@ void engine_times_add(struct engine_times *sum, const struct engine_times *t)
 
 static struct comm_times comm_times_of(const struct engine *e)
 {
-	return e->rank ? comm_times(e->rank->world) : (struct comm_times){0};
+	return comm_times(e->options.world);
 }
 
 /* What is not work, so far. */
@@ -33,12 +33,12 @@ static int64_t apart(const struct engine *e)
 
 struct watch watch_begin(const struct engine *e)
 {
-	return (struct watch){.begin = pace_now(e->pace), .apart = apart(e)};
+	return (struct watch){.begin = pace_now(e->options.pace), .apart = apart(e)};
 }
 
 void watch_end(struct engine *e, struct watch w, enum record_kind kind, const struct action *a)
 {
-	int64_t end = pace_now(e->pace), own = end - w.begin - (apart(e) - w.apart);
+	int64_t end = pace_now(e->options.pace), own = end - w.begin - (apart(e) - w.apart);
 	struct record what = {.begin = w.begin,
 			      .end = end,
 			      .kind = (int16_t)kind,
@@ -64,8 +64,10 @@ void watch_begin_step(struct engine *e)
 	struct comm_times t = comm_times_of(e);
 
 	/* What was counted before is taken off at the end. */
-	e->times = (struct engine_times){
-		.steps = 1, .step = -pace_now(e->pace), .comm = -t.busy, .lost = -t.lost};
+	e->times = (struct engine_times){.steps = 1,
+					 .step = -pace_now(e->options.pace),
+					 .comm = -t.busy,
+					 .lost = -t.lost};
 	if (e->options.records)
 		e->options.records->step = e->step;
 }
@@ -73,7 +75,7 @@ void watch_begin_step(struct engine *e)
 void watch_end_step(struct engine *e)
 {
 	struct comm_times t = comm_times_of(e);
-	int64_t end = pace_now(e->pace);
+	int64_t end = pace_now(e->options.pace);
 	struct record what = {
 		.begin = -e->times.step, .end = end, .kind = RECORD_STEP, .micro_batch = -1};
 

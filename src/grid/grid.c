@@ -41,9 +41,10 @@ static bool same_group(struct coords a, struct coords b, enum grid_axis axis)
 		return a.pp == b.pp && a.mp == b.mp;
 	case GRID_PP:
 		return a.dp == b.dp && a.mp == b.mp;
-	default:
+	case GRID_MODEL:
 		return a.dp == b.dp;
 	}
+	return false;
 }
 
 int grid_group(const struct grid *g, int rank, enum grid_axis axis, int *out)

@@ -22,7 +22,8 @@ struct coords {
 
 /* The kinds of groups that a rank is in: ranks that differ in that coordinate only; the
    model group is one replica, all stages and shards of it. */
-enum grid_axis { GRID_MP, GRID_DP, GRID_PP, GRID_MODEL, GRID_AXIS_COUNT };
+enum grid_axis { GRID_MP, GRID_DP, GRID_PP, GRID_MODEL };
+enum { GRID_AXIS_COUNT = GRID_MODEL + 1 };
 const char *grid_axis_name(enum grid_axis axis);
 
 int grid_size(const struct grid *g);

@@ -57,7 +57,8 @@ void board_describe(const struct board_rank *b, const struct comm_status *s, cha
 		snprintf(buf + n, size - (size_t)n, ", waiting in %s of %d ranks",
 			 comm_op_name((enum comm_op)s->op), s->size);
 		break;
-	default:
+	case REQUEST_NONE:
 		snprintf(buf + n, size - (size_t)n, ", not waiting for anybody");
+		break;
 	}
 }

@@ -10,7 +10,8 @@ enum { DOING_MIN = 28, BAR_WIDTH = 10 };
 
 /* From left to right. Where it is narrow, those with the highest "goes" go first; what a
    rank does takes the rest of the line. */
-enum column { RANK, PLACE, PID, BAR, BUSY, WAITS, NOW, PEAK, COLUMN_COUNT };
+enum column { RANK, PLACE, PID, BAR, BUSY, WAITS, NOW, PEAK };
+enum { COLUMN_COUNT = PEAK + 1 };
 static const struct {
 	const char *name;
 	int width, goes;
@@ -98,8 +99,9 @@ static void format_cell(const struct survey_rank *r, enum column column, char *b
 	case PEAK:
 		pen_size(buf, size, r->peak_bytes);
 		break;
-	default:
+	case BAR: /* is drawn */
 		buf[0] = '\0';
+		break;
 	}
 }
 

@@ -1,4 +1,4 @@
-/* impl.h - what supervisor and rank share. Only for files below launch/. */
+/* impl.h - what supervisor and rank share. Only for launch/. */
 #ifndef KOLM_LAUNCH_IMPL_H
 #define KOLM_LAUNCH_IMPL_H
 

@@ -1,188 +1,183 @@
-/* model.c - a rank's layers: where they lie, and what is in them at first; see model.h */
+/* model.c - the list of layers and the list of tensors; see model.h */
 #include "model/model.h"
-#include "base/half.h"
-#include "base/rng.h"
-#include "base/stream.h"
 #include "base/util.h"
 
-#include <math.h>
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { INIT_ROWS = 16 }; /* rows initialised at once */
-
-static struct layer layer_at(const struct model *m, int number)
+struct layer *layer_new(const struct layer_ops *ops, const void *config, size_t size)
 {
-	int in = shape_in(&m->shape, number), out = shape_out(&m->shape, number);
-	struct layer l = {.number = number,
-			  .split = split_of(number, m->mp),
-			  .in = in,
-			  .out = out,
-			  .full_in = in,
-			  .full_out = out};
+	struct layer *l = calloc(1, sizeof(*l));
+	void *copy = malloc(size ? size : 1);
 
-	if (l.split == SPLIT_COLUMNS) {
-		l.out = out / m->mp;
-		l.row = m->shard * l.out;
-	} else if (l.split == SPLIT_ROWS) {
-		l.in = in / m->mp;
-		l.column = m->shard * l.in;
+	if (!l || !copy) {
+		free(l);
+		free(copy);
+		return NULL;
 	}
+	if (size)
+		memcpy(copy, config, size);
+	l->ops = ops;
+	l->config = copy;
 	return l;
 }
 
-static void place_layers(struct model *m, const struct partition *p, int stage)
+void layer_free(struct layer *l)
 {
-	for (int c = 0; c < m->n_chunks; c++) {
-		int part = stage + c * p->stages;
-		struct chunk *chunk = &m->chunks[c];
-
-		*chunk = (struct chunk){.part = part,
-					.first = m->n_layers,
-					.count = p->first[part + 1] - p->first[part],
-					.begins = part == 0,
-					.ends = part == p->stages * p->chunks - 1};
-		for (int i = p->first[part]; i < p->first[part + 1]; i++) {
-			struct layer *l = &m->layers[m->n_layers++];
-
-			*l = layer_at(m, i);
-			l->weight = m->size;
-			m->size += (size_t)round_up(
-				(int64_t)device_matrix_size(m->dev, l->out, l->in),
-				LINE_FLOATS);
-			l->bias = m->size;
-			m->size += (size_t)round_up(l->out, LINE_FLOATS);
-		}
-		chunk->in = m->layers[chunk->first].in;
-		chunk->out = m->layers[m->n_layers - 1].out;
-	}
+	if (!l)
+		return;
+	if (l->ops->release)
+		l->ops->release(l);
+	free(l->config);
+	free(l);
 }
 
-struct init_job {
-	struct model *m;
-	uint64_t seed;
-	float *rows; /* INIT_ROWS * widest per thread */
-	int widest;
-};
-
-/* He's bound before a rectifier, LeCun's otherwise: the signal keeps its size. */
-static float weight_bound(const struct model *m, const struct layer *l)
+void model_init(struct model *m, int in, int mp)
 {
-	bool rectified = l->number < m->shape.depth - 1 && m->shape.act != ACT_NONE;
-
-	return sqrtf((rectified ? 6.0f : 3.0f) / (float)l->full_in);
-}
-
-static void init_weights(void *arg, int part, int parts)
-{
-	struct init_job *job = arg;
-	struct model *m = job->m;
-	float *rows = job->rows + (size_t)part * INIT_ROWS * (size_t)job->widest;
-
-	for (int i = 0; i < m->n_layers; i++) {
-		const struct layer *l = &m->layers[i];
-		float bound = weight_bound(m, l);
-		int groups = (int)ceil_div(l->out, INIT_ROWS);
-
-		for (int g = part; g < groups; g += parts) {
-			int row = g * INIT_ROWS, n = imin(INIT_ROWS, l->out - row);
-
-			for (int r = 0; r < n; r++)
-				rng_uniform(job->seed,
-					    stream_id(STREAM_WEIGHT, (uint64_t)l->number),
-					    (uint64_t)(l->row + row + r) *
-							    (uint64_t)l->full_in +
-						    (uint64_t)l->column,
-					    (size_t)l->in, -bound, bound,
-					    rows + (size_t)r * (size_t)l->in);
-			device_matrix_write(m->dev, flat_at(m->param, m->type, l->weight),
-					    m->type, l->out, l->in, row, n, rows);
-		}
-	}
-}
-
-static enum status init_parameters(struct model *m, uint64_t seed, struct error *err)
-{
-	int widest = imax(m->shape.in, imax(m->shape.dim, m->shape.out));
-	struct init_job job = {m, seed, NULL, widest};
-
-	job.rows = malloc((size_t)device_threads(m->dev) * INIT_ROWS * (size_t)widest *
-			  sizeof(float));
-	if (!job.rows)
-		return FAIL(err, ERR_MEMORY, "no memory to initialise layers of width %d",
-			    widest);
-	device_parallel(m->dev, init_weights, &job);
-	for (int i = 0; i < m->n_layers; i++) {
-		const struct layer *l = &m->layers[i];
-		float bound = 1 / sqrtf((float)l->full_in);
-
-		rng_uniform(seed, stream_id(STREAM_BIAS, (uint64_t)l->number), (uint64_t)l->row,
-			    (size_t)l->out, -bound, bound, job.rows);
-		for (int o = 0; o < l->out; o++)
-			float_to(m->param, l->bias + (size_t)o, m->type, job.rows[o]);
-	}
-	free(job.rows);
-	return OK;
-}
-
-enum status model_init(struct model *m, struct device *dev, const struct model_shape *shape,
-		       const struct partition *partition, const struct model_place *place,
-		       uint64_t seed, struct error *err)
-{
-	enum status st;
-
-	*m = (struct model){.dev = dev,
-			    .shape = *shape,
-			    .mp = place->mp,
-			    .shard = place->shard,
-			    .sums = place->sums,
-			    .type = place->type,
-			    .grad_type = place->grad_type,
-			    .n_chunks = partition->chunks};
-	m->layers = calloc((size_t)shape->depth, sizeof(*m->layers));
-	m->chunks = calloc((size_t)m->n_chunks, sizeof(*m->chunks));
-	if (!m->layers || !m->chunks) {
-		st = FAIL(err, ERR_MEMORY, "no memory for %d layers", shape->depth);
-		goto out;
-	}
-	place_layers(m, partition, place->stage);
-	if (place->share_params)
-		TRY(device_alloc_shared(dev, MEMORY_PARAMS, m->size * dtype_size(m->type),
-					"the parameters", (void **)&m->param, err));
-	else
-		TRY(device_alloc(dev, MEMORY_PARAMS, m->size * dtype_size(m->type),
-				 "the parameters", (void **)&m->param, err));
-	TRY(device_alloc_shared(dev, MEMORY_GRADS, m->size * dtype_size(m->grad_type),
-				"the gradients", (void **)&m->grad, err));
-	TRY(device_reserve(dev, shape->rows, imax(shape->dim, shape->out), err));
-	if (!place->plan)
-		TRY(init_parameters(m, seed, err));
-out:
-	if (st != OK)
-		model_release(m);
-	return st;
+	*m = (struct model){.in = in, .out = in, .mp = mp};
 }
 
 void model_release(struct model *m)
 {
-	if (m->dev) {
-		device_free(m->dev, m->grad);
-		device_free(m->dev, m->param);
-	}
+	for (int i = 0; i < m->count; i++)
+		layer_free(m->layers[i]);
 	free(m->layers);
-	free(m->chunks);
+	free(m->tensors);
 	*m = (struct model){0};
 }
 
-bool model_is_replicated(const struct model *m, const struct layer *l)
+/* Room for one more; it doubles, so a count that is a power of two is full. */
+static bool grow(void **array, int count, size_t size)
 {
-	return m->mp > 1 && l->split == SPLIT_ROWS;
+	void *larger;
+
+	if (count & (count - 1))
+		return true;
+	larger = realloc(*array, (size_t)(count ? 2 * count : 1) * size);
+	if (larger)
+		*array = larger;
+	return larger;
+}
+
+enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
+			     struct tensor t, struct error *err)
+{
+	if (!grow((void **)&m->tensors, m->n_tensors, sizeof(*m->tensors)))
+		return FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
+	snprintf(t.name, sizeof(t.name), "%s.%s", l->name, name);
+	t.layer = l->number;
+	m->tensors[m->n_tensors++] = t;
+	l->n_tensors++;
+	return OK;
+}
+
+static int add_room(struct layer_room *rooms, int *n, int columns, bool wide)
+{
+	assert(*n < ROOMS_MAX);
+	rooms[*n] = (struct layer_room){columns, wide};
+	return (*n)++;
+}
+
+int layer_save(struct layer *l, int columns, bool wide)
+{
+	return add_room(l->saved, &l->n_saved, columns, wide);
+}
+
+int layer_keep(struct layer *l, int columns, bool wide)
+{
+	return add_room(l->kept, &l->n_kept, columns, wide);
+}
+
+enum status model_describe(struct model *m, struct layer *l, int number, const char *name,
+			   int in, bool in_sliced, struct error *err)
+{
+	l->number = number;
+	l->place = m->places++;
+	l->mp = m->mp;
+	l->in = in;
+	l->in_sliced = in_sliced;
+	l->tensor = m->n_tensors;
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	return l->ops->describe(l, m, err);
+}
+
+enum status model_add(struct model *m, struct layer *l, struct error *err)
+{
+	const struct layer *last = m->count ? m->layers[m->count - 1] : NULL;
+	char name[LAYER_NAME];
+
+	if (!l || !grow((void **)&m->layers, m->count, sizeof(struct layer *))) {
+		layer_free(l);
+		return FAIL(err, ERR_MEMORY, "no memory for %d layers", m->count + 1);
+	}
+	m->layers[m->count] = l;
+	l->saved_before = last ? last->saved_before + last->n_saved : 0;
+	l->kept_before = last ? last->kept_before + last->n_kept : 0;
+	snprintf(name, sizeof(name), "layers.%d", m->count++);
+	return model_describe(m, l, m->count - 1, name, last ? last->out : m->in,
+			      last && last->out_sliced, err);
+}
+
+enum status model_end(struct model *m, struct error *err)
+{
+	const struct layer *last;
+
+	if (!m->count)
+		return FAIL(err, ERR_USAGE, "a model without layers");
+	last = m->layers[m->count - 1];
+	if (last->out_sliced && m->mp > 1)
+		return FAIL(err, ERR_USAGE, "the last layer, %s, leaves its output in slices",
+			    last->name);
+	m->out = last->out;
+	return OK;
+}
+
+int64_t model_parameters(const struct model *m)
+{
+	int64_t n = 0;
+
+	for (int i = 0; i < m->n_tensors; i++)
+		n += tensor_elements(&m->tensors[i]);
+	return n;
+}
+
+double model_layer_flops(const struct model *m, int layer)
+{
+	const struct layer *l = m->layers[layer];
+
+	return l->ops->flops(l) * (layer ? 3 : 2);
+}
+
+double model_flops(const struct model *m)
+{
+	double n = 0;
+
+	for (int i = 0; i < m->count; i++)
+		n += model_layer_flops(m, i);
+	return n;
+}
+
+static int widest_room(const struct layer_room *rooms, int n)
+{
+	int widest = 0;
+
+	for (int i = 0; i < n; i++)
+		widest = imax(widest, rooms[i].columns);
+	return widest;
 }
 
 int model_widest(const struct model *m)
 {
-	int widest = 0;
+	int widest = m->in;
 
-	for (int i = 0; i < m->n_layers; i++)
-		widest = imax(widest, imax(m->layers[i].in, m->layers[i].out));
+	for (int i = 0; i < m->count; i++) {
+		const struct layer *l = m->layers[i];
+
+		widest = imax(widest, imax(l->in, l->out));
+		widest = imax(widest, widest_room(l->saved, l->n_saved));
+		widest = imax(widest, widest_room(l->kept, l->n_kept));
+	}
 	return widest;
 }

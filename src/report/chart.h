@@ -12,12 +12,14 @@
 #include "base/canvas.h"
 #include "report/table.h"
 
+/* Those that a study can ask for. */
+#define CHART_KINDS(X)  \
+	X(LINE, "line") \
+	X(BAR, "bar")   \
+	X(STACKED, "stacked")
+#define CHART_KIND(name, ...) CHART_##name,
 enum chart_kind {
-	CHART_LINE,
-	CHART_BAR,
-	CHART_STACKED,
-	CHART_CURVE, /* a line of many points, without marks */
-	CHART_KIND_COUNT,
+	CHART_KINDS(CHART_KIND) CHART_CURVE, /* a line of many points, without marks */
 };
 
 enum chart_ideal { IDEAL_NONE, IDEAL_X, IDEAL_CONSTANT };

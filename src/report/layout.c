@@ -22,37 +22,12 @@ static const struct setting headings[] = {
 };
 static const double above_heading[] = {14, 11, 8}, below_heading[] = {6, 4, 3};
 
-static void draw_header(struct layout *l)
-{
-	struct label left = {.font = {.size = 7.5}, .ink = INK_MUTED};
-	struct label right = {.font = {.size = 7.5}, .anchor = ANCHOR_END, .ink = INK_MUTED};
-	struct setting line = {{.size = 7.5}, 10, INK_MUTED, 0, false};
-	const char *rest;
-	char *cut;
-
-	canvas_textf(l->canvas, PAGE_WIDTH - MARGIN, PAGE_HEIGHT - 32, right, "%d / %d",
-		     l->page, l->pages);
-	if (l->page == 1)
-		return;
-	/* One line each, whatever their length. */
-	cut = strndup(l->document->title, layout_line(l, &line.font, CONTENT_WIDTH * 0.48,
-						      l->document->title, &rest));
-	canvas_text(l->canvas, MARGIN, 40, left, cut ? cut : "");
-	free(cut);
-	cut = strndup(l->page_section,
-		      layout_line(l, &line.font, CONTENT_WIDTH * 0.48, l->page_section, &rest));
-	canvas_text(l->canvas, PAGE_WIDTH - MARGIN, 40, right, cut ? cut : "");
-	free(cut);
-	canvas_line(l->canvas, MARGIN, 47, PAGE_WIDTH - MARGIN, 47,
-		    (struct paint){.stroke = INK_RULE, .width = 0.75});
-}
-
 /* When it is full, a page knows what it is about. */
 static void end_page(struct layout *l)
 {
 	if (!l->page)
 		return;
-	draw_header(l);
+	layout_draw_header(l);
 	if (l->sheet)
 		l->sheet->end_page(l->sheet);
 }
@@ -175,9 +150,13 @@ static double start_height(struct layout *l, size_t i)
 		return item_height(l, b) + (is_item(l, i + 1) ? start_height(l, i + 1) : 0);
 	case BLOCK_ANSWER:
 		return answer_height(l, b);
-	default:
-		return 3 * body.leading;
+	case BLOCK_PARAGRAPH:
+	case BLOCK_LED:
+	case BLOCK_NOTE:
+	case BLOCK_CONTENTS:
+		break;
 	}
+	return 3 * body.leading;
 }
 
 /* What can be linked to begins here. */

@@ -1,4 +1,4 @@
-/* layout_impl.h - between the files layout*.c. */
+/* layout_impl.h - between the files of the layout. Only for report/layout*. */
 #ifndef KOLM_REPORT_LAYOUT_IMPL_H
 #define KOLM_REPORT_LAYOUT_IMPL_H
 
@@ -66,6 +66,8 @@ void layout_put(struct layout *l, const struct setting *s, double x, double y, d
 void layout_put_line(struct layout *l, const struct setting *s, double x, double y,
 		     const char *text, size_t n);
 
+/* Of a page that is full: what it is about, and its number. */
+void layout_draw_header(struct layout *l);
 /* The headings and their pages. */
 void layout_contents(struct layout *l);
 

@@ -291,13 +291,13 @@ static void read_keys(struct maker *m)
 
 static enum chart_kind read_kind(struct fields *f, const json_t *spec)
 {
-	static const char *const kinds[] = {"line", "bar", "stacked"};
+	static const char *const kinds[] = {NAMES_OF(CHART_KINDS)};
 	const char *name = field_string(f, spec, "kind", "line");
 	size_t i = 0;
 
-	while (i < ARRAY_SIZE(kinds) && strcmp(kinds[i], name))
+	while (kinds[i] && strcmp(kinds[i], name))
 		i++;
-	if (i == ARRAY_SIZE(kinds))
+	if (!kinds[i])
 		fields_fail(f, "kind", "'%.32s' is not line, bar or stacked", name);
 	return (enum chart_kind)i;
 }

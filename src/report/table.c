@@ -9,11 +9,10 @@
 
 enum column_kind column_kind_of(const char *name)
 {
-	static const char *const names[] = {"integer", "number", "percent",
-					    "bytes",   "text",	 "flag"};
+	static const char *const names[] = {NAMES_OF(COLUMN_KINDS)};
 	size_t i = 0;
 
-	while (i < ARRAY_SIZE(names) && strcmp(names[i], name))
+	while (names[i] && strcmp(names[i], name))
 		i++;
 	return (enum column_kind)i;
 }

@@ -7,16 +7,20 @@
 #define KOLM_REPORT_TABLE_H
 
 #include "base/arena.h"
+#include "base/names.h"
 #include "base/text.h"
 
+/* Of a share, 0.31 is written as 31 %; a flag is yes or nothing. */
+#define COLUMN_KINDS(X)       \
+	X(INTEGER, "integer") \
+	X(NUMBER, "number")   \
+	X(PERCENT, "percent") \
+	X(BYTES, "bytes")     \
+	X(TEXT, "text")       \
+	X(FLAG, "flag")
+#define COLUMN_KIND(name, ...) COLUMN_##name,
 enum column_kind {
-	COLUMN_INTEGER,
-	COLUMN_NUMBER,
-	COLUMN_PERCENT, /* 0.31 is written as 31 % */
-	COLUMN_BYTES,
-	COLUMN_TEXT,
-	COLUMN_FLAG, /* yes or nothing */
-	COLUMN_KIND_COUNT,
+	COLUMN_KINDS(COLUMN_KIND) COLUMN_KIND_COUNT,
 	COLUMN_PAGE, /* of a report itself: where its link leads to, on paper a page's number */
 };
 /* COLUMN_KIND_COUNT: there is none of that name. */

@@ -36,8 +36,8 @@ static double text_scale(const struct timeline *t, int columns)
 static void put_span(char *row, int begin, int end, struct action a)
 {
 	static const char fills[2][ACTION_PAUSE + 1] = {
-		{"=--+????^oz"},
-		{"#~~*????^oz"},
+		{"=--+=????^oz"},
+		{"#~~*#????^oz"},
 	};
 	char number[16];
 	int width = end - begin, digits;
@@ -45,12 +45,12 @@ static void put_span(char *row, int begin, int end, struct action a)
 	if (width <= 0)
 		return;
 	memset(row + begin, fills[a.chunk % 2][a.kind], (size_t)width);
-	if (a.kind > ACTION_W)
+	if (!action_is_computed(a.kind))
 		return;
 	digits = snprintf(number, sizeof(number), "%d", a.micro_batch);
 	if (digits < width)
 		memcpy(row + begin, number, (size_t)digits);
-	else if (width > 1 || a.kind == ACTION_F)
+	else if (width > 1 || a.kind == ACTION_F || a.kind == ACTION_E)
 		row[begin] = number[digits - 1];
 }
 

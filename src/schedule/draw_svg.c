@@ -21,12 +21,14 @@ struct look {
 	enum hue hue; /* its fill; its tint in chunks with odd numbers */
 };
 
-/* By enum action_kind. A simulated timeline has the first four, a measured one may have all. */
+/* By enum action_kind. A simulated timeline has what is computed, a measured one may have all.
+ */
 static const struct look looks[] = {
 	[ACTION_F] = {"forward", HUE_SKY},
 	[ACTION_B] = {"backward", HUE_GREEN},
 	[ACTION_I] = {"input gradient", HUE_GREEN},
 	[ACTION_W] = {"weight gradient", HUE_ORANGE},
+	[ACTION_E] = {"evaluation", HUE_SKY},
 	[ACTION_SEND_F] = {"sending activations", HUE_VIOLET},
 	[ACTION_RECV_F] = {"receiving activations", HUE_VIOLET},
 	[ACTION_SEND_B] = {"sending gradients", HUE_PINK},

@@ -1,27 +1,36 @@
-/* generate.c - the compute order of one stage, one generator per schedule. */
+/*
+ * generate.c - the kinds of schedules. Each is described by the compute order of a stage, the
+ * activations that it promises to keep at most, and where the parts of the model are. Whoever
+ * adds one adds its name in schedule.h and its description here, and touches nothing else.
+ */
 #include "schedule/impl.h"
 #include "base/util.h"
 
-static void order_naive(struct order *o, int mbs)
+#include <limits.h>
+
+static void order_naive(struct order *o, const struct schedule *sched, int s)
 {
-	for (int i = 0; i < mbs; i++) {
+	(void)s;
+	for (int i = 0; i < sched->micro_batches; i++) {
 		order_add(o, ACTION_F, 0, i);
 		order_add(o, ACTION_B, 0, i);
 	}
 }
 
-static void order_gpipe(struct order *o, int mbs)
+static void order_gpipe(struct order *o, const struct schedule *sched, int s)
 {
-	for (int i = 0; i < mbs; i++)
+	(void)s;
+	for (int i = 0; i < sched->micro_batches; i++)
 		order_add(o, ACTION_F, 0, i);
-	for (int i = 0; i < mbs; i++)
+	for (int i = 0; i < sched->micro_batches; i++)
 		order_add(o, ACTION_B, 0, i);
 }
 
 /* 1F1B: stage s runs ahead by (stages-1-s) forwards, then alternates. */
-static void order_1f1b(struct order *o, int s, int stages, int mbs)
+static void order_1f1b(struct order *o, const struct schedule *sched, int s)
 {
-	int ahead = imin(stages - 1 - s, mbs), f = 0, b = 0;
+	int mbs = sched->micro_batches, f = 0, b = 0;
+	int ahead = imin(sched->stages - 1 - s, mbs);
 
 	while (f < ahead)
 		order_add(o, ACTION_F, 0, f++);
@@ -49,7 +58,7 @@ static void add_nth(struct order *o, enum action_kind kind, int n, const struct 
  * if the group were full: alternating without the gaps would make stages wait for each
  * other forever, while leaving actions out of an order that works keeps it working.
  */
-static void order_interleaved(struct order *o, int s, const struct schedule *sched)
+static void order_interleaved(struct order *o, const struct schedule *sched, int s)
 {
 	int p = sched->stages, v = sched->chunks;
 	int total = (int)round_up(sched->micro_batches, p) * v;
@@ -69,9 +78,10 @@ static void order_interleaved(struct order *o, int s, const struct schedule *sch
  * ZB-H1: 1F1B, where the weight part of the backward is put off to fill the wait at the
  * end. Stage s puts off s of them, which adds up to the same memory on all stages.
  */
-static void order_zb_h1(struct order *o, int s, int stages, int mbs)
+static void order_zb_h1(struct order *o, const struct schedule *sched, int s)
 {
-	int ahead = imin(stages - 1 - s, mbs), f = 0, i = 0, w = 0;
+	int mbs = sched->micro_batches, f = 0, i = 0, w = 0;
+	int ahead = imin(sched->stages - 1 - s, mbs);
 
 	while (f < ahead)
 		order_add(o, ACTION_F, 0, f++);
@@ -89,40 +99,153 @@ static void order_zb_h1(struct order *o, int s, int stages, int mbs)
 		order_add(o, ACTION_W, 0, w++);
 }
 
+static int bound_naive(const struct schedule *sched, int s)
+{
+	(void)sched;
+	(void)s;
+	return 1;
+}
+
+static int bound_gpipe(const struct schedule *sched, int s)
+{
+	(void)s;
+	return sched->micro_batches;
+}
+
+static int bound_1f1b(const struct schedule *sched, int s)
+{
+	return imin(sched->stages - s, sched->micro_batches);
+}
+
+static int bound_interleaved(const struct schedule *sched, int s)
+{
+	int p = sched->stages, v = sched->chunks;
+
+	return imin(sched->micro_batches * v, 2 * (p - s - 1) + (v - 1) * p + 1);
+}
+
+static int bound_zb_h1(const struct schedule *sched, int s)
+{
+	(void)s;
+	return imin(sched->stages, sched->micro_batches);
+}
+
+/* One part after the other to the stages in turn, chunk by chunk. */
+static struct place place_in_turn(const struct schedule *sched, int part)
+{
+	return (struct place){.stage = part % sched->stages, .chunk = part / sched->stages};
+}
+
+struct description {
+	void (*order)(struct order *o, const struct schedule *sched, int s);
+	int (*bound)(const struct schedule *sched, int s);
+	place_fn *place;
+	int chunks_min, chunks_max;
+	int stages_min;
+	enum schedule_kind alone; /* to be run instead where there is one stage */
+};
+
+static const struct description description_NAIVE = {order_naive, bound_naive, place_in_turn, 1,
+						     1,		  1,	       SCHEDULE_NAIVE};
+static const struct description description_GPIPE = {order_gpipe, bound_gpipe, place_in_turn, 1,
+						     1,		  1,	       SCHEDULE_GPIPE};
+static const struct description description_1F1B = {order_1f1b, bound_1f1b, place_in_turn, 1,
+						    1,		1,	    SCHEDULE_1F1B};
+static const struct description description_INTERLEAVED = {
+	order_interleaved, bound_interleaved, place_in_turn, 2, INT_MAX, 2, SCHEDULE_1F1B};
+static const struct description description_ZB_H1 = {order_zb_h1, bound_zb_h1, place_in_turn, 1,
+						     1,		  1,	       SCHEDULE_1F1B};
+
+/* One that is missing does not compile. */
+#define DESCRIPTION(name, ...) &description_##name,
+static const struct description *const descriptions[] = {SCHEDULES(DESCRIPTION)};
+
+int schedule_chunks(enum schedule_kind kind, int wanted)
+{
+	const struct description *d = descriptions[kind];
+
+	return wanted && d->chunks_max > 1 ? wanted : d->chunks_min;
+}
+
+enum schedule_kind schedule_for(enum schedule_kind kind, int stages)
+{
+	return stages == 1 ? descriptions[kind]->alone : kind;
+}
+
+/* "interleaved, ...": the kinds whose stages can have several chunks. */
+static void list_chunked(struct text *out)
+{
+	for (int k = 0; k < SCHEDULE_KIND_COUNT; k++)
+		if (descriptions[k]->chunks_max > 1)
+			text_addf(out, "%s%s", out->len ? ", " : "", schedule_names[k]);
+}
+
+enum status schedule_check_chunks(enum schedule_kind kind, int chunks, struct error *err)
+{
+	const struct description *d = descriptions[kind];
+	struct text others;
+
+	if (chunks < d->chunks_min) {
+		FAIL(err, ERR_USAGE, "schedule %s needs at least %d chunks per stage",
+		     schedule_name(kind), d->chunks_min);
+		return HINT(err, "give --chunks %d or more, or use --schedule %s",
+			    d->chunks_min, schedule_name(d->alone));
+	}
+	if (chunks <= d->chunks_max)
+		return OK;
+	if (d->chunks_max > 1) {
+		FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has at most %d per stage",
+		     chunks, schedule_name(kind), d->chunks_max);
+		return HINT(err, "give --chunks %d or less", d->chunks_max);
+	}
+	FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has one chunk per stage", chunks,
+	     schedule_name(kind));
+	text_init(&others);
+	list_chunked(&others);
+	HINT(err, "use --schedule %s, or leave --chunks out", others.data);
+	text_release(&others);
+	return ERR_USAGE;
+}
+
+enum status schedule_check_stages(enum schedule_kind kind, int stages, struct error *err)
+{
+	const struct description *d = descriptions[kind];
+
+	if (stages >= d->stages_min)
+		return OK;
+	FAIL(err, ERR_USAGE, "schedule %s needs at least %d stages", schedule_name(kind),
+	     d->stages_min);
+	return HINT(err, "give --pp %d or more, or use --schedule %s", d->stages_min,
+		    schedule_name(d->alone));
+}
+
+enum status schedule_arrange(struct schedule *s, struct error *err)
+{
+	return places_init(s, descriptions[s->kind]->place, err);
+}
+
+/* An evaluation, of any kind: what a micro-batch needs of a stage, in the order of the layers.
+ */
+static void order_forward(struct order *o, const struct schedule *sched, int s)
+{
+	for (int mb = 0; mb < sched->micro_batches; mb++)
+		for (int part = 0; part < schedule_parts(sched); part++) {
+			struct place at = schedule_place(sched, part);
+
+			if (at.stage == s)
+				order_add(o, ACTION_E, at.chunk, mb);
+		}
+}
+
 void schedule_generate(const struct schedule *s, int stage, struct order *out)
 {
-	switch (s->kind) {
-	case SCHEDULE_GPIPE:
-		order_gpipe(out, s->micro_batches);
-		break;
-	case SCHEDULE_1F1B:
-		order_1f1b(out, stage, s->stages, s->micro_batches);
-		break;
-	case SCHEDULE_INTERLEAVED:
-		order_interleaved(out, stage, s);
-		break;
-	case SCHEDULE_ZB_H1:
-		order_zb_h1(out, stage, s->stages, s->micro_batches);
-		break;
-	default:
-		order_naive(out, s->micro_batches);
-	}
+	if (s->forward_only)
+		order_forward(out, s, stage);
+	else
+		descriptions[s->kind]->order(out, s, stage);
 }
 
 int schedule_activation_bound(const struct schedule *s, int stage)
 {
-	int p = s->stages, v = s->chunks, m = s->micro_batches;
-
-	switch (s->kind) {
-	case SCHEDULE_GPIPE:
-		return m;
-	case SCHEDULE_1F1B:
-		return imin(p - stage, m);
-	case SCHEDULE_INTERLEAVED:
-		return imin(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1);
-	case SCHEDULE_ZB_H1:
-		return imin(p, m);
-	default:
-		return 1;
-	}
+	return descriptions[s->kind]->bound(s, stage);
 }

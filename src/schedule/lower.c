@@ -28,7 +28,8 @@ enum status schedule_lower(struct schedule *s, int stage, const struct order *co
 	TRY(order_init(out, capacity, err));
 	for (int i = 0; i < compute->count; i++) {
 		struct action a = compute->actions[i];
-		bool forward = a.kind == ACTION_F, last = a.kind == ACTION_W;
+		bool forward = a.kind == ACTION_F || a.kind == ACTION_E,
+		     last = a.kind == ACTION_W;
 
 		if (!last)
 			add_message(s, stage, forward ? ACTION_RECV_F : ACTION_RECV_B, a);
@@ -39,7 +40,8 @@ enum status schedule_lower(struct schedule *s, int stage, const struct order *co
 			if (++done[a.chunk] == s->micro_batches)
 				order_add(out, ACTION_REDUCE, a.chunk, 0);
 	}
-	order_add(out, ACTION_STEP, 0, 0);
+	if (!s->forward_only)
+		order_add(out, ACTION_STEP, 0, 0);
 out:
 	free(done);
 	return st;

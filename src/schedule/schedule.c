@@ -7,11 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const schedule_names[] = {
-	[SCHEDULE_NAIVE] = "naive", [SCHEDULE_GPIPE] = "gpipe",
-	[SCHEDULE_1F1B] = "1f1b",   [SCHEDULE_INTERLEAVED] = "interleaved",
-	[SCHEDULE_ZB_H1] = "zb-h1", [SCHEDULE_KIND_COUNT] = NULL,
-};
+const char *const schedule_names[] = {NAMES_OF(SCHEDULES)};
 
 const char *schedule_name(enum schedule_kind kind)
 {
@@ -42,45 +38,28 @@ void order_add(struct order *o, enum action_kind kind, int chunk, int micro_batc
 
 static enum status check_sizes(const struct schedule *s, struct error *err)
 {
-	const char *name = schedule_name(s->kind);
-
 	/* A stage has at most 8 actions per chunk and micro-batch; they are counted in int. */
 	if (s->stages < 1 || s->micro_batches < 1 || s->chunks < 1 ||
 	    (int64_t)round_up(s->micro_batches, s->stages) * s->chunks > INT_MAX / 16)
 		return FAIL(err, ERR_USAGE,
 			    "no schedule for %d stages, %d micro-batches and %d chunks",
 			    s->stages, s->micro_batches, s->chunks);
-	if (s->kind != SCHEDULE_INTERLEAVED && s->chunks != 1) {
-		FAIL(err, ERR_USAGE, "--chunks %d, but schedule %s has one chunk per stage",
-		     s->chunks, name);
-		return HINT(err, "use --schedule interleaved, or leave --chunks out");
-	}
-	if (s->kind == SCHEDULE_INTERLEAVED && s->chunks < 2) {
-		FAIL(err, ERR_USAGE, "schedule %s needs at least 2 chunks per stage", name);
-		return HINT(err, "give --chunks 2 or more, or use --schedule 1f1b");
-	}
-	if (s->kind == SCHEDULE_INTERLEAVED && s->stages < 2) {
-		FAIL(err, ERR_USAGE, "schedule %s needs at least 2 stages", name);
-		return HINT(err, "give --pp 2 or more, or use --schedule 1f1b");
-	}
 	return OK;
 }
 
-enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stages,
-			  int micro_batches, int chunks, struct error *err)
+/* The orders, from sizes and places that are there. */
+static enum status build(struct schedule *s, struct error *err)
 {
 	struct order compute = {0};
 	enum status st;
 
-	*s = (struct schedule){kind, stages, micro_batches, chunks, NULL};
-	TRY(check_sizes(s, err));
-	TRY(order_init(&compute, 3 * micro_batches * chunks, err));
-	s->orders = calloc((size_t)stages, sizeof(*s->orders));
+	TRY(order_init(&compute, 3 * s->micro_batches * s->chunks, err));
+	s->orders = calloc((size_t)s->stages, sizeof(*s->orders));
 	if (!s->orders) {
-		st = FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages", stages);
+		st = FAIL(err, ERR_MEMORY, "no memory for a schedule of %d stages", s->stages);
 		goto out;
 	}
-	for (int stage = 0; stage < stages; stage++) {
+	for (int stage = 0; stage < s->stages; stage++) {
 		compute.count = 0;
 		schedule_generate(s, stage, &compute);
 		TRY(schedule_lower(s, stage, &compute, err));
@@ -88,6 +67,43 @@ enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stage
 	TRY(schedule_check(s, err));
 out:
 	order_release(&compute);
+	return st;
+}
+
+enum status schedule_init(struct schedule *s, enum schedule_kind kind, int stages,
+			  int micro_batches, int chunks, struct error *err)
+{
+	enum status st;
+
+	*s = (struct schedule){.kind = kind,
+			       .stages = stages,
+			       .micro_batches = micro_batches,
+			       .chunks = chunks};
+	TRY(check_sizes(s, err));
+	TRY(schedule_check_chunks(kind, chunks, err));
+	TRY(schedule_check_stages(kind, stages, err));
+	TRY(schedule_arrange(s, err));
+	TRY(build(s, err));
+out:
+	if (st != OK)
+		schedule_release(s);
+	return st;
+}
+
+enum status schedule_init_forward(struct schedule *s, const struct schedule *like,
+				  int micro_batches, struct error *err)
+{
+	enum status st;
+
+	*s = (struct schedule){.kind = like->kind,
+			       .stages = like->stages,
+			       .micro_batches = micro_batches,
+			       .chunks = like->chunks,
+			       .forward_only = true};
+	TRY(check_sizes(s, err));
+	TRY(places_copy(s, like, err));
+	TRY(build(s, err));
+out:
 	if (st != OK)
 		schedule_release(s);
 	return st;
@@ -99,6 +115,7 @@ void schedule_release(struct schedule *s)
 		order_release(&s->orders[i]);
 	free(s->orders);
 	s->orders = NULL;
+	places_release(s);
 }
 
 int schedule_activations(const struct order *o)
@@ -123,17 +140,6 @@ int schedule_messages(const struct order *o)
 	return n;
 }
 
-int schedule_peer(const struct schedule *s, int stage, struct action a, int *chunk)
-{
-	bool forward = a.kind == ACTION_SEND_F || a.kind == ACTION_RECV_B;
-	int at = a.chunk * s->stages + stage + (forward ? 1 : -1);
-
-	if (at < 0 || at >= s->stages * s->chunks)
-		return -1;
-	*chunk = at / s->stages;
-	return at % s->stages;
-}
-
 const char *action_format(struct action a, char buf[ACTION_TEXT_MAX])
 {
 	static const struct {
@@ -141,8 +147,9 @@ const char *action_format(struct action a, char buf[ACTION_TEXT_MAX])
 	} forms[] = {
 		[ACTION_F] = {"", "F", ""},	  [ACTION_B] = {"", "B", ""},
 		[ACTION_I] = {"", "I", ""},	  [ACTION_W] = {"", "W", ""},
-		[ACTION_SEND_F] = {"", "F", ">"}, [ACTION_RECV_F] = {"<", "F", ""},
-		[ACTION_SEND_B] = {"", "B", ">"}, [ACTION_RECV_B] = {"<", "B", ""},
+		[ACTION_E] = {"", "E", ""},	  [ACTION_SEND_F] = {"", "F", ">"},
+		[ACTION_RECV_F] = {"<", "F", ""}, [ACTION_SEND_B] = {"", "B", ">"},
+		[ACTION_RECV_B] = {"<", "B", ""},
 	};
 	char chunk[16] = "";
 
@@ -163,7 +170,7 @@ void order_format(const struct order *o, bool all, struct text *out)
 	char buf[ACTION_TEXT_MAX];
 
 	for (int i = 0, first = 1; i < o->count; i++) {
-		if (!all && o->actions[i].kind > ACTION_W)
+		if (!all && !action_is_computed(o->actions[i].kind))
 			continue;
 		text_addf(out, "%s%s", first ? "" : " ", action_format(o->actions[i], buf));
 		first = 0;

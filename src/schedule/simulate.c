@@ -34,6 +34,7 @@ static double cost_of(const struct simulation *sim, int stage, const struct acti
 
 	switch (a->kind) {
 	case ACTION_F:
+	case ACTION_E:
 		return part.f;
 	case ACTION_B:
 		return part.b;
@@ -41,9 +42,16 @@ static double cost_of(const struct simulation *sim, int stage, const struct acti
 		return part.b - part.w;
 	case ACTION_W:
 		return part.w;
-	default:
-		return 0;
+	case ACTION_SEND_F:
+	case ACTION_RECV_F:
+	case ACTION_SEND_B:
+	case ACTION_RECV_B:
+	case ACTION_REDUCE:
+	case ACTION_STEP:
+	case ACTION_PAUSE:
+		break;
 	}
+	return 0;
 }
 
 static double *began_at(const struct simulation *sim, int stage, int index)
@@ -64,10 +72,12 @@ static bool is_sent(enum action_kind kind)
 /* When a stage is free for what follows an action. */
 static double free_after(const struct simulation *sim, int stage, int index)
 {
-	if (is_sent(sim->schedule->orders[stage].actions[index].kind) &&
-	    !sim->costs->stop_and_wait)
-		return *began_at(sim, stage, index);
-	return *ended_at(sim, stage, index);
+	double began = *began_at(sim, stage, index), ended = *ended_at(sim, stage, index);
+
+	if (!is_sent(sim->schedule->orders[stage].actions[index].kind))
+		return ended;
+	/* What was sent early may have arrived before its operation has ended. */
+	return sim->costs->stop_and_wait ? fmax(began, ended) : began;
 }
 
 /* When the gradient arrives whose place the next one of a chunk takes; NULL: there is room. */
@@ -76,6 +86,19 @@ static double *place_of_next(const struct simulation *sim, int stage, int chunk)
 	int i = stage * sim->schedule->chunks + chunk, n = sim->costs->gradients_sent;
 
 	return n ? &sim->sent[i * n + sim->turn[i] % n] : NULL;
+}
+
+/* When a message leaves whose turn is now: maybe it has left already, with the input part of
+   the B before it. */
+static double leaves(const struct simulation *sim, int stage, int index, double now)
+{
+	const struct action *a = &sim->schedule->orders[stage].actions[index];
+
+	if (!sim->costs->send_early || index == 0 || a->kind != ACTION_SEND_B ||
+	    a[-1].kind != ACTION_B || a[-1].chunk != a->chunk ||
+	    a[-1].micro_batch != a->micro_batch)
+		return now;
+	return now - part_of(sim, stage, a->chunk).w;
 }
 
 /* A message that is sent now arrives then. */
@@ -121,7 +144,8 @@ static void run(void *arg, int stage, int index, int sent)
 	}
 	*began_at(sim, stage, index) = begin;
 	*ended_at(sim, stage, index) =
-		is_sent(a.kind) ? carry(sim, stage, a, begin) : compute(sim, stage, &a, begin);
+		is_sent(a.kind) ? carry(sim, stage, a, leaves(sim, stage, index, begin))
+				: compute(sim, stage, &a, begin);
 }
 
 static enum status allocate(struct simulation *sim, struct timeline *t, struct error *err)
@@ -170,7 +194,7 @@ static void add_stage(const struct simulation *sim, int stage, struct timeline *
 		if (is_sent(span.action.kind))
 			total->sent_ms = fmax(total->sent_ms, span.end_ms);
 		total->end_ms = free_after(sim, stage, i);
-		if (span.action.kind > ACTION_W)
+		if (!action_is_computed(span.action.kind))
 			continue;
 		if (t->count == before)
 			total->begin_ms = span.begin_ms;

@@ -28,6 +28,9 @@ struct costs {
 	double f, b, w, latency;
 	double transfer;
 	bool stop_and_wait;
+	/* The gradient of a B's input is sent before that of its weights is computed, that is
+	   w before the B ends. */
+	bool send_early;
 	/* A chunk waits in B or I until no more than so many of its gradients are on their
 	   way: it has no place for another. 0: it never does. */
 	int gradients_sent;
@@ -37,8 +40,8 @@ struct costs {
 
 struct span {
 	int stage;
-	struct action
-		action; /* F, B, I or W; what was measured may also have REDUCE, STEP, PAUSE */
+	struct action action; /* F, B, I, W or E; what was measured may also have REDUCE, STEP,
+				 PAUSE */
 	double begin_ms, end_ms;
 };
 
@@ -71,8 +74,8 @@ double timeline_stage_bubble(const struct timeline *t, int stage);
 
 /*
  * One row per stage, at most columns wide plus the stage's name. An operation is the number
- * of its micro-batch, filled up with = for F, - for B and I, + for W; #, ~ and * in chunks
- * with odd numbers; dots are idle. Where there is room for one sign only, F is the last
+ * of its micro-batch, filled up with = for F and E, - for B and I, + for W; #, ~ and * in
+ * chunks with odd numbers; dots are idle. Where there is room for one sign only, F is the last
  * digit of the number, others the sign. ^ is a collective that nothing
  * hides, o the optimizer, z a sleep.
  */

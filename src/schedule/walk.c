@@ -7,7 +7,7 @@ enum status walk_init(struct walk *w, const struct schedule *s, struct error *er
 {
 	*w = (struct walk){.schedule = s};
 	w->at = calloc((size_t)s->stages, sizeof(*w->at));
-	w->next = calloc((size_t)s->stages * 2, sizeof(*w->next));
+	w->next = calloc((size_t)s->stages * (size_t)s->stages * 2, sizeof(*w->next));
 	if (w->at && w->next)
 		return OK;
 	walk_release(w);
@@ -21,24 +21,40 @@ void walk_release(struct walk *w)
 	*w = (struct walk){0};
 }
 
-/* Where the next message of a channel is in its sender's order; its count if there is none. */
-static int next_send(struct walk *w, int sender, enum action_kind send)
-{
-	const struct order *o = &w->schedule->orders[sender];
-	int *next = &w->next[sender * 2 + (send == ACTION_SEND_B)];
+struct channel {
+	int from, to;
+	enum action_kind send;
+};
 
-	while (*next < o->count && o->actions[*next].kind != send)
+static int *next_of(const struct walk *w, struct channel c)
+{
+	size_t pair = (size_t)c.from * (size_t)w->schedule->stages + (size_t)c.to;
+
+	return &w->next[pair * 2 + (c.send == ACTION_SEND_B)];
+}
+
+/* Where the next message of a channel is in its sender's order; its count if there is none. */
+static int next_send(const struct walk *w, struct channel c)
+{
+	const struct order *o = &w->schedule->orders[c.from];
+	int *next = next_of(w, c), chunk;
+
+	while (*next < o->count &&
+	       (o->actions[*next].kind != c.send ||
+		schedule_peer(w->schedule, c.from, o->actions[*next], &chunk) != c.to))
 		++*next;
 	return *next;
 }
 
-/* The sender of what a stage is about to receive; send and chunk are those at the sender. */
-static int sender_of(const struct walk *w, int stage, enum action_kind *send, int *chunk)
+/* The channel of what a stage is about to receive; chunk is that at the sender. */
+static struct channel channel_of(const struct walk *w, int stage, int *chunk)
 {
 	struct action a = w->schedule->orders[stage].actions[w->at[stage]];
 
-	*send = a.kind == ACTION_RECV_F ? ACTION_SEND_F : ACTION_SEND_B;
-	return schedule_peer(w->schedule, stage, a, chunk);
+	return (struct channel){.from = schedule_peer(w->schedule, stage, a, chunk),
+				.to = stage,
+				.send = a.kind == ACTION_RECV_F ? ACTION_SEND_F
+								: ACTION_SEND_B};
 }
 
 static enum status out_of_order(const struct walk *w, int stage, int sender, struct action sent,
@@ -61,20 +77,19 @@ static enum status run_one(struct walk *w, int stage, bool *ran, struct error *e
 	*ran = false;
 	if (w->at[stage] == o->count)
 		return OK;
-	if (o->actions[w->at[stage]].kind == ACTION_RECV_F ||
-	    o->actions[w->at[stage]].kind == ACTION_RECV_B) {
-		enum action_kind send;
-		int chunk, sender = sender_of(w, stage, &send, &chunk);
+	if (action_receives(o->actions[w->at[stage]].kind)) {
+		int chunk;
+		struct channel c = channel_of(w, stage, &chunk);
 		struct action have;
 
-		sent = next_send(w, sender, send);
-		if (sent >= w->at[sender])
+		sent = next_send(w, c);
+		if (sent >= w->at[c.from])
 			return OK;
-		have = w->schedule->orders[sender].actions[sent];
+		have = w->schedule->orders[c.from].actions[sent];
 		if (have.chunk != chunk ||
 		    have.micro_batch != o->actions[w->at[stage]].micro_batch)
-			return out_of_order(w, stage, sender, have, err);
-		w->next[sender * 2 + (send == ACTION_SEND_B)]++;
+			return out_of_order(w, stage, c.from, have, err);
+		++*next_of(w, c);
 	}
 	if (w->visit)
 		w->visit(w->arg, stage, w->at[stage], sent);
@@ -87,8 +102,7 @@ static enum status run_one(struct walk *w, int stage, bool *ran, struct error *e
 static enum status stuck(struct walk *w, int stage, struct error *err)
 {
 	char own[ACTION_TEXT_MAX], other[ACTION_TEXT_MAX];
-	enum action_kind send;
-	int chunk, sender = sender_of(w, stage, &send, &chunk);
+	int chunk, sender = channel_of(w, stage, &chunk).from;
 	const struct order *o = &w->schedule->orders[sender];
 
 	action_format(w->schedule->orders[stage].actions[w->at[stage]], own);
@@ -100,22 +114,37 @@ static enum status stuck(struct walk *w, int stage, struct error *err)
 		    stage, own, sender, action_format(o->actions[w->at[sender]], other));
 }
 
-/* All stages are at their ends: was every message received? */
-static enum status check_received(struct walk *w, struct error *err)
+static enum status check_channel(const struct walk *w, int stage, struct action send,
+				 struct error *err)
 {
-	static const enum action_kind sends[] = {ACTION_SEND_F, ACTION_SEND_B};
 	char buf[ACTION_TEXT_MAX];
+	const struct order *o = &w->schedule->orders[stage];
+	int chunk, to = schedule_peer(w->schedule, stage, send, &chunk), i;
 
-	for (int stage = 0; stage < w->schedule->stages; stage++)
-		for (int d = 0; d < 2; d++) {
-			const struct order *o = &w->schedule->orders[stage];
-			int i = next_send(w, stage, sends[d]);
+	if (to < 0)
+		return OK;
+	i = next_send(w, (struct channel){stage, to, send.kind});
+	if (i == o->count)
+		return OK;
+	return FAIL(err, ERR_FAILED, "stage %d: nobody receives %s", stage,
+		    action_format(o->actions[i], buf));
+}
 
-			if (i < o->count)
-				return FAIL(err, ERR_FAILED, "stage %d: nobody receives %s",
-					    stage, action_format(o->actions[i], buf));
+/* All stages are at their ends: was every message received? */
+static enum status check_received(const struct walk *w, struct error *err)
+{
+	const struct schedule *s = w->schedule;
+	enum status st = OK;
+
+	for (int stage = 0; stage < s->stages; stage++)
+		for (int chunk = 0; chunk < s->chunks; chunk++) {
+			TRY(check_channel(w, stage, (struct action){ACTION_SEND_F, chunk, 0},
+					  err));
+			TRY(check_channel(w, stage, (struct action){ACTION_SEND_B, chunk, 0},
+					  err));
 		}
-	return OK;
+out:
+	return st;
 }
 
 enum status walk_run(struct walk *w, struct error *err)

@@ -10,8 +10,7 @@
 
 enum { GROUPS_MAX = 16, OWN_MAX = 128 };
 
-const char *const column_kinds[] = {"integer", "number", "percent", "bytes",
-				    "text",    "flag",	 NULL};
+const char *const column_kinds[] = {NAMES_OF(COLUMN_KINDS)};
 
 /* clang-format off */
 #define TEXT(key, label, from)		{key, label, "", KIND_TEXT, 0, from, NULL, NULL, false, false}
@@ -253,7 +252,9 @@ void column_text(const struct column *c, double value, char *buf, size_t size)
 	case KIND_INTEGER:
 		number_text(value, 0, buf, size);
 		break;
-	default:
+	case KIND_NUMBER:
+	case KIND_TEXT:
 		number_text(value, c->digits, buf, size);
+		break;
 	}
 }

@@ -5,17 +5,19 @@
 #ifndef KOLM_STUDY_COLUMN_H
 #define KOLM_STUDY_COLUMN_H
 
+#include "base/names.h"
 #include "study/study.h"
 
-enum column_kind {
-	KIND_INTEGER,
-	KIND_NUMBER,
-	KIND_PERCENT,
-	KIND_BYTES,
-	KIND_TEXT,
-	KIND_FLAG,
-};
-extern const char *const column_kinds[];
+#define COLUMN_KINDS(X)       \
+	X(INTEGER, "integer") \
+	X(NUMBER, "number")   \
+	X(PERCENT, "percent") \
+	X(BYTES, "bytes")     \
+	X(TEXT, "text")       \
+	X(FLAG, "flag")
+#define COLUMN_KIND(name, ...) KIND_##name,
+enum column_kind { COLUMN_KINDS(COLUMN_KIND) };
+extern const char *const column_kinds[]; /* NULL-terminated */
 
 struct column {
 	const char *key, *label, *unit;

@@ -31,7 +31,9 @@ bool value_text(const json_t *value, char *buf, size_t size)
 	case JSON_FALSE:
 		n = snprintf(buf, size, "%s", json_is_true(value) ? "true" : "false");
 		break;
-	default:
+	case JSON_NULL:
+	case JSON_ARRAY:
+	case JSON_OBJECT:
 		break;
 	}
 	return n >= 0 && (size_t)n < size;
@@ -223,7 +225,7 @@ out:
 	return st;
 }
 
-static enum status add_case(const struct expansion *e, size_t index, enum place place,
+static enum status add_case(const struct expansion *e, size_t index, enum study_place place,
 			    struct error *err)
 {
 	struct plan *p = e->plan;

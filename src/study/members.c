@@ -25,9 +25,11 @@ static int type_of(const json_t *value)
 		return ARRAY;
 	case JSON_NULL:
 		return NONE;
-	default:
-		return BOOL;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		break;
 	}
+	return BOOL;
 }
 
 static const struct member *find(const struct member *members, size_t n, const char *name)

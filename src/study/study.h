@@ -52,7 +52,7 @@ extern const size_t study_builtin_count;
 const struct builtin *study_find_builtin(const char *name);
 
 /* Where a case runs. */
-enum place { PLACE_REAL, PLACE_VIRTUAL };
+enum study_place { PLACE_REAL, PLACE_VIRTUAL };
 extern const char *const place_names[];
 
 /* What the command line changes about a study. */
@@ -77,7 +77,7 @@ struct run_case {
 	const char *group, *command;
 	struct axis_value axes[STUDY_AXES_MAX];
 	int axis_count;
-	enum place place;
+	enum study_place place;
 	json_t *options; /* of the command: name -> value */
 	int ranks;
 	char device[192];		/* virtual: what --device gets */

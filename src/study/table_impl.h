@@ -1,4 +1,4 @@
-/* table_impl.h - between the files table*.c: what of a table is shown. */
+/* table_impl.h - what of a table is shown. Only for study/table*. */
 #ifndef KOLM_STUDY_TABLE_IMPL_H
 #define KOLM_STUDY_TABLE_IMPL_H
 

@@ -41,8 +41,10 @@ void tree_put(struct json *j, const char *name, const json_t *tree)
 	case JSON_NULL:
 		put_null(j, name);
 		break;
-	default:
+	case JSON_TRUE:
+	case JSON_FALSE:
 		json_put_bool(j, name, json_is_true(tree));
+		break;
 	}
 }
 

@@ -182,8 +182,8 @@ static bool is_message_of(const struct action *a, const struct end *e)
 	bool forward = a->kind == ACTION_SEND_F || a->kind == ACTION_RECV_F;
 	bool sent = a->kind == ACTION_SEND_F || a->kind == ACTION_SEND_B;
 
-	return a->kind >= ACTION_SEND_F && a->kind <= ACTION_RECV_B &&
-	       forward == (e->channel == CHANNEL_FORWARD) && sent == (e->role == ROLE_SEND);
+	return action_is_message(a->kind) && forward == (e->channel == CHANNEL_FORWARD) &&
+	       sent == (e->role == ROLE_SEND);
 }
 
 /* A channel carries the messages of a step in the order of the schedule. ends are those of

@@ -72,8 +72,9 @@ struct time_account account_of(const struct trace *t, int rank, int step);
 /* Waits that lie within [begin, end), of those that are not behind *at, which moves on. */
 void account_waits(const struct record *waits, int n, int *at, int64_t begin, int64_t end,
 		   struct time_account *out);
-/* Reports at the end of a step are collectives too, but move nothing worth showing. */
-bool is_report(const struct trace *t, const struct record *r);
+/* What ranks tell each other at the end of a step is a collective too, but moves nothing worth
+   showing. */
+bool is_control(const struct record *r);
 
 /* predict.c: the timeline and its account. */
 enum status predict_step(const struct profile *p, struct timeline *out,

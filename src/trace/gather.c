@@ -87,10 +87,9 @@ static enum status compare_clocks(struct gather *g, struct trace *t, struct erro
 	struct rank *r = g->rank;
 	enum status st;
 
-	/* A whole number of floats: it travels so. */
 	g->hosts[r->number] = r->host;
-	TRY(comm_run(r->world, COMM_ALLGATHER, g->hosts, (size_t)r->ranks * 2, DTYPE_F32, 0,
-		     err));
+	TRY(comm_run(r->world, COMM_ALLGATHER, g->hosts, (size_t)r->ranks * sizeof(*g->hosts),
+		     DTYPE_BYTE, 0, err));
 	if (r->number > 0)
 		return r->host == r->number ? answer_clock(g, err) : OK;
 	t->clocks = calloc((size_t)r->ranks, sizeof(*t->clocks));

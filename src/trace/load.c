@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/util.h"
 #include "comm/comm.h"
+#include "config/config.h"
 #include "trace/trace.h"
 
 #include <jansson.h>
@@ -104,7 +105,6 @@ static void read_prediction(struct trace *t, const json_t *from)
 
 static enum status read_run(struct reader *r, const json_t *run)
 {
-	static const char *const engines[] = {"hybrid", "base", NULL};
 	struct trace *t = r->trace;
 	const char *schema = json_string_value(json_object_get(run, "schema"));
 	const char *device = json_string_value(json_object_get(run, "device"));
@@ -116,7 +116,7 @@ static enum status read_run(struct reader *r, const json_t *run)
 	if (!schema || strcmp(schema, "kolm.timeline/1"))
 		return wrong(r, "its otherData has no schema kolm.timeline/1");
 	TRY(read_grid(r, run));
-	if (!get_choice(run, "engine", engines, &engine))
+	if (!get_choice(run, "engine", engine_names, &engine))
 		return wrong(r, "no engine");
 	if (!get_int(run, "first_step", 0, STEPS_LIMIT, &first) ||
 	    !get_int(run, "last_step", first, STEPS_LIMIT, &last))
@@ -181,6 +181,20 @@ static bool find_op(const char *name, int16_t *out)
 	return false;
 }
 
+/* Files of earlier versions do not say it: what is known of them is for the replicas. */
+static bool find_purpose(const json_t *value, int16_t *out)
+{
+	const char *name = json_string_value(value);
+
+	*out = COMM_FOR_REPLICAS;
+	for (int k = 0; name && k < COMM_PURPOSE_COUNT; k++)
+		if (!strcmp(comm_purpose_name((enum comm_purpose)k), name)) {
+			*out = (int16_t)k;
+			return true;
+		}
+	return !value;
+}
+
 static bool read_transfer(const struct trace *t, const json_t *args, struct record *out)
 {
 	int ranks = grid_size(&t->grid);
@@ -195,6 +209,7 @@ static bool read_transfer(const struct trace *t, const json_t *args, struct reco
 	}
 	if (kind == RECORD_COLLECTIVE) {
 		if (!find_op(json_string_value(json_object_get(args, "op")), &out->op) ||
+		    !find_purpose(json_object_get(args, "for"), &out->purpose) ||
 		    !get_int(args, "ranks", 1, ranks, &size) ||
 		    !get_int(args, "first", 0, ranks - 1, &peer))
 			return false;

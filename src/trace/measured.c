@@ -21,9 +21,9 @@ static void put(struct builder *b, struct action a, int64_t begin, int64_t end)
 				      (double)(end - b->origin) * 1e-6};
 }
 
-static bool is_sum(const struct trace *t, const struct record *w)
+static bool is_sum(const struct record *w)
 {
-	return w->kind == RECORD_WAIT && w->of == RECORD_COLLECTIVE && !is_report(t, w);
+	return w->kind == RECORD_WAIT && w->of == RECORD_COLLECTIVE && !is_control(w);
 }
 
 /* The optimizer, without what it waits for; no wait is looked at twice. */
@@ -79,7 +79,7 @@ static void put_sums(struct builder *b, const struct record *work, int n,
 
 		while (at < n && work[at].end <= w->begin)
 			at++;
-		if (is_sum(b->trace, w) &&
+		if (is_sum(w) &&
 		    (at == n || work[at].begin > w->begin || work[at].kind == RECORD_UPDATE))
 			put(b, (struct action){ACTION_REDUCE, 0, 0},
 			    w->ready > w->begin ? w->ready : w->begin, w->end);

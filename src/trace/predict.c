@@ -40,36 +40,35 @@ static void fill_parts(const struct profile *p, struct message_cost message,
 
 /* ---- where the time goes ---- */
 
-/* When forwards and backwards end: what the next virtual stage waits for. */
+/* When forwards and backwards end: what the next part waits for. */
 struct ends {
 	const struct schedule *schedule;
 	double message; /* what one takes */
 	bool stop_and_wait;
-	double *at; /* (2, chunks * stages, micro_batches) */
+	double *at; /* (2, parts, micro_batches) */
 };
 
-static double *end_at(const struct ends *e, bool forward, int virtual_stage, int micro_batch)
+static double *end_at(const struct ends *e, bool forward, int part, int micro_batch)
 {
-	int stages = e->schedule->stages * e->schedule->chunks;
+	int parts = schedule_parts(e->schedule);
 
-	return &e->at[((size_t)!forward * (size_t)stages + (size_t)virtual_stage) *
+	return &e->at[((size_t)!forward * (size_t)parts + (size_t)part) *
 			      (size_t)e->schedule->micro_batches +
 		      (size_t)micro_batch];
 }
 
-static int virtual_stage_of(const struct ends *e, const struct span *x)
+static int part_of(const struct ends *e, const struct span *x)
 {
-	return x->action.chunk * e->schedule->stages + x->stage;
+	return schedule_part(e->schedule, x->stage, x->action.chunk);
 }
 
 /* When what a span waits for was ready to be sent; 0: it waits for nothing. */
 static double input_ready(const struct ends *e, const struct span *x)
 {
 	bool forward = x->action.kind == ACTION_F;
-	int from = virtual_stage_of(e, x) + (forward ? -1 : 1);
+	int from = part_of(e, x) + (forward ? -1 : 1);
 
-	if (x->action.kind == ACTION_W || from < 0 ||
-	    from >= e->schedule->stages * e->schedule->chunks)
+	if (x->action.kind == ACTION_W || from < 0 || from >= schedule_parts(e->schedule))
 		return 0;
 	return *end_at(e, forward, from, x->action.micro_batch);
 }
@@ -77,10 +76,9 @@ static double input_ready(const struct ends *e, const struct span *x)
 /* Does the output of a span go to another stage? */
 static bool is_sent(const struct ends *e, const struct span *x)
 {
-	int to = virtual_stage_of(e, x) + (x->action.kind == ACTION_F ? 1 : -1);
+	int to = part_of(e, x) + (x->action.kind == ACTION_F ? 1 : -1);
 
-	return x->action.kind != ACTION_W && to >= 0 &&
-	       to < e->schedule->stages * e->schedule->chunks;
+	return x->action.kind != ACTION_W && to >= 0 && to < schedule_parts(e->schedule);
 }
 
 static void add_operation(const struct mean_cost *c, struct time_account *out)
@@ -125,7 +123,7 @@ static enum status account_all(const struct profile *p, const struct schedule *s
 	struct ends ends = {.schedule = s,
 			    .message = c->parts->forward.transfer + c->parts->forward.latency,
 			    .stop_and_wait = c->stop_and_wait};
-	size_t n = 2 * (size_t)s->stages * (size_t)s->chunks * (size_t)s->micro_batches;
+	size_t n = 2 * (size_t)schedule_parts(s) * (size_t)s->micro_batches;
 
 	*out = (struct time_account){0};
 	ends.at = calloc(n, sizeof(*ends.at));
@@ -135,7 +133,7 @@ static enum status account_all(const struct profile *p, const struct schedule *s
 		const struct span *x = &t->spans[i];
 
 		if (x->action.kind != ACTION_W)
-			*end_at(&ends, x->action.kind == ACTION_F, virtual_stage_of(&ends, x),
+			*end_at(&ends, x->action.kind == ACTION_F, part_of(&ends, x),
 				x->action.micro_batch) = x->end_ms;
 	}
 	for (int at = 0; at < t->count;)

@@ -1,7 +1,6 @@
 /* profile.c - where the time of ranks went, and what operations took on average. */
 #include "base/util.h"
 #include "comm/comm.h"
-#include "engine/engine.h"
 #include "trace/compare.h"
 
 #include <stdlib.h>
@@ -11,10 +10,9 @@ static double ms_of(int64_t ns)
 	return (double)ns * 1e-6;
 }
 
-bool is_report(const struct trace *t, const struct record *r)
+bool is_control(const struct record *r)
 {
-	return r->op == COMM_ALLGATHER &&
-	       r->bytes == (int64_t)sizeof(struct report) * grid_size(&t->grid);
+	return r->purpose == COMM_FOR_CONTROL;
 }
 
 /* Until the partner has come it is waiting, from then on the message's time. */
@@ -109,7 +107,7 @@ static void add_end(const struct profile *p, const struct record *w, struct time
 
 	add_wait(w, &a);
 	out->pause += a.pause;
-	if (p->trace->grid.pp == 1 || (w->of == RECORD_COLLECTIVE && !is_report(p->trace, w)))
+	if (p->trace->grid.pp == 1 || (w->of == RECORD_COLLECTIVE && !is_control(w)))
 		out->messages += a.messages;
 }
 

@@ -98,12 +98,7 @@ double run_samples_per_s(const struct run_summary *s)
 
 double run_gflops(const struct run_summary *s)
 {
-	return run_samples_per_s(s) * shape_flops(&s->engine->options.shape) * 1e-9;
-}
-
-static const char *precision_name(enum dtype type)
-{
-	return type == DTYPE_F32 ? "fp32" : type == DTYPE_F16 ? "fp16" : "bf16";
+	return run_samples_per_s(s) * model_flops(engine_options(s->engine)->model) * 1e-9;
 }
 
 /* What one forward pass of a micro-batch moves between stages, over the whole grid. */
@@ -138,13 +133,16 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	json_put_int(j, "threads", threads);
 	json_put_bool(j, "oversubscribed", threads * s->rank->locals > s->rank->host_cores);
 	json_put_string(j, "device", device_description(s->dev));
-	json_put_string(j, "precision", precision_name(s->engine->options.type));
-	json_put_string(j, "grad_dtype", precision_name(s->engine->options.grad_type));
-	json_put_string(j, "schedule", schedule_name(s->engine->options.schedule->kind));
-	json_put_int(j, "chunks", s->engine->options.schedule->chunks);
-	json_put_string(j, "engine", s->engine->options.base ? "base" : "hybrid");
-	json_put_string(j, "grad_sync", grad_sync_names[s->engine->options.grad_sync]);
-	json_put_int(j, "zero", s->engine->options.zero);
+	json_put_string(j, "precision", precision_names[engine_options(s->engine)->type]);
+	json_put_string(j, "grad_dtype", precision_names[engine_options(s->engine)->grad_type]);
+	json_put_string(j, "schedule",
+			schedule_name(engine_options(s->engine)->schedule->kind));
+	json_put_int(j, "chunks", engine_options(s->engine)->schedule->chunks);
+	json_put_string(
+		j, "engine",
+		engine_names[engine_options(s->engine)->base ? ENGINE_BASE : ENGINE_HYBRID]);
+	json_put_string(j, "grad_sync", grad_sync_names[engine_options(s->engine)->grad_sync]);
+	json_put_int(j, "zero", engine_options(s->engine)->zero);
 	put_transfers(j, s);
 }
 
@@ -173,7 +171,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	struct statistics ms = metrics_step_ms(s->metrics);
 	int n = s->metrics->count;
 
-	json_put_int(j, "parameters", shape_parameters(&s->engine->options.shape));
+	json_put_int(j, "parameters", model_parameters(engine_options(s->engine)->model));
 	json_put_int(j, "batch", s->config->batch);
 	json_put_int(j, "micro_batches", s->config->micro_batches);
 	json_put_int(j, "steps", n);
@@ -211,10 +209,10 @@ static void put_evaluation(struct json *j, const struct evaluation *e)
 
 void rank_summary_fill(struct rank_summary *s, const struct engine *e, int steps)
 {
-	const struct memory_account *a = device_memory(e->dev);
+	const struct memory_account *a = device_memory(engine_device(e));
 
 	s->steps = steps;
-	s->traffic = e->traffic;
+	s->traffic = *engine_traffic(e);
 	s->peak_bytes = (int64_t)a->total_peak;
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++)
 		s->kind_bytes[k] = (int64_t)a->peak[k];
@@ -247,8 +245,10 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "traffic_in_bytes", own->traffic.moved.in);
 	json_put_int(j, "traffic_out_bytes", own->traffic.moved.out);
 	json_begin_array(j, "layers");
-	for (int i = 0; i < s->config->depth; i++)
-		if (partition_part_of(s->engine->options.partition, i) % s->grid->pp == c.pp)
+	for (int i = 0; i < engine_options(s->engine)->model->count; i++)
+		if (schedule_place(engine_options(s->engine)->schedule,
+				   partition_part_of(engine_options(s->engine)->partition, i))
+			    .stage == c.pp)
 			json_put_int(j, NULL, i);
 	json_end_array(j);
 	json_end_object(j);

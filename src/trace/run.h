@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "device/device.h"
 #include "engine/engine.h"
+#include "launch/launch.h"
 #include "engine/predict.h"
 #include "grid/grid.h"
 #include "trace/breakdown.h"
@@ -46,7 +47,7 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 			   struct error *err);
 void run_close(struct run *r);
 
-/* What each rank knows of itself; whole numbers of floats: it travels so. */
+/* What each rank knows of itself. */
 struct rank_summary {
 	int64_t peak_bytes, kind_bytes[MEMORY_KIND_COUNT];
 	int64_t steps; /* of the traffic */

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "comm/comm.h"
+#include "config/config.h"
 #include "engine/engine.h"
 #include "trace/trace.h"
 
@@ -109,7 +110,7 @@ static void name_record(const struct record *r, char *buf, size_t size)
 {
 	const char *kind = record_kind_name((enum record_kind)r->kind);
 
-	switch (r->kind) {
+	switch ((enum record_kind)r->kind) {
 	case RECORD_STEP:
 		snprintf(buf, size, "step %d", r->step);
 		break;
@@ -126,7 +127,12 @@ static void name_record(const struct record *r, char *buf, size_t size)
 		else
 			snprintf(buf, size, "wait for rank %d", r->peer);
 		break;
-	default:
+	case RECORD_FORWARD:
+	case RECORD_BACKWARD:
+	case RECORD_INPUT:
+	case RECORD_WEIGHT:
+	case RECORD_UPDATE:
+	case RECORD_PAUSE:
 		if (r->micro_batch < 0)
 			snprintf(buf, size, "%s", kind);
 		else if (r->chunk)
@@ -148,8 +154,10 @@ static void put_arguments(struct text *out, const struct record *r)
 	if (r->kind == RECORD_WAIT)
 		text_addf(out, ", \"of\": \"%s\"", record_kind_name((enum record_kind)r->of));
 	if (transfer && kind == RECORD_COLLECTIVE)
-		text_addf(out, ", \"op\": \"%s\", \"ranks\": %d, \"first\": %d",
-			  comm_op_name((enum comm_op)r->op), r->size, r->peer);
+		text_addf(out,
+			  ", \"op\": \"%s\", \"for\": \"%s\", \"ranks\": %d, \"first\": %d",
+			  comm_op_name((enum comm_op)r->op),
+			  comm_purpose_name((enum comm_purpose)r->purpose), r->size, r->peer);
 	else if (transfer)
 		text_addf(out, ", \"peer\": %d, \"message\": %" PRIu64, r->peer, r->sequence);
 	if (transfer)
@@ -224,7 +232,7 @@ static void put_run(struct json *j, const struct trace *t)
 	json_put_string(j, "schedule", schedule_name(t->schedule));
 	json_put_int(j, "micro_batches", t->micro_batches);
 	json_put_int(j, "chunks", t->chunks);
-	json_put_string(j, "engine", t->base ? "base" : "hybrid");
+	json_put_string(j, "engine", engine_names[t->base ? ENGINE_BASE : ENGINE_HYBRID]);
 	json_put_int(j, "first_step", t->first_step);
 	json_put_int(j, "last_step", t->last_step);
 	if (t->linked) {

@@ -69,13 +69,8 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	CHECK(comm_run(all, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, &err) == OK, "%s", err.msg);
 	comm_free(all);
 }
-#elif defined(__SANITIZE_THREAD__)
-/*
- * ThreadSanitizer sees one process only, so here the ranks are threads of it: the
- * transport does not know the difference, and every race between ranks shows.
- */
-#define RANKS_ARE_THREADS 1
-
+#else
+/* Ranks as threads of this process: the transport does not know the difference. */
 struct rank_thread {
 	pthread_t thread;
 	struct shm_memory *memory;
@@ -96,7 +91,7 @@ static inline void *rank_thread(void *arg)
 	return NULL;
 }
 
-static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
+static inline void run_threads(int ranks, rank_fn *fn, void *arg)
 {
 	struct shm_memory *memory;
 	struct rank_thread threads[RANKS_MAX];
@@ -113,6 +108,15 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	for (int i = 0; i < ranks; i++)
 		pthread_join(threads[i].thread, NULL);
 	shm_release(memory);
+}
+
+#ifdef __SANITIZE_THREAD__
+/* ThreadSanitizer sees one process only; so every race between ranks shows. */
+#define RANKS_ARE_THREADS 1
+
+static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
+{
+	run_threads(ranks, fn, arg);
 }
 #else
 #define RANKS_ARE_THREADS 0
@@ -154,6 +158,7 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 	shm_release(memory);
 	assert_int_equal(failed, 0);
 }
+#endif
 #endif
 
 #ifndef KOLM_TEST_MPI

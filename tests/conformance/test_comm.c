@@ -95,6 +95,61 @@ static void check(const struct operation *o)
 	}
 }
 
+/* What a rank gives to others whole. */
+struct parcel {
+	int64_t rank;
+	double half;
+	char text[70001]; /* a size that no other type divides, in several pieces */
+} __attribute__((packed));
+
+static struct parcel parcel_of(int rank)
+{
+	struct parcel p = {.rank = rank, .half = rank * 0.5};
+
+	memset(p.text, 'a' + rank, sizeof(p.text));
+	return p;
+}
+
+/* Operations that add nothing up take anything: one struct per member, of any size. */
+static void any_struct(struct comm *world, void *arg)
+{
+	int n = comm_size(world), me = comm_rank(world);
+	struct parcel *all = rank_alloc(world, (size_t)n * sizeof(*all)), want;
+	struct error err = {0};
+
+	(void)arg;
+	for (int op = COMM_ALLGATHER; op < COMM_OP_COUNT; op++) {
+		int root = op % n;
+
+		for (int i = 0; i < n; i++) /* a root that scatters has all of them */
+			all[i] = parcel_of(i == me || (op == COMM_SCATTER && me == root) ? i
+											 : 25);
+		if (op == COMM_BROADCAST && me == root)
+			for (int i = 0; i < n; i++)
+				all[i] = parcel_of(root);
+		CHECK(comm_run(world, (enum comm_op)op, all, (size_t)n * sizeof(*all),
+			       DTYPE_BYTE, root, &err) == OK,
+		      "%s", err.msg);
+		for (int i = 0; i < n; i++) {
+			bool whole = op == COMM_ALLGATHER || (op == COMM_GATHER && me == root);
+
+			want = parcel_of(op == COMM_BROADCAST ? root : i);
+			if (whole || i == me || op == COMM_BROADCAST)
+				CHECK(!memcmp(&all[i], &want, sizeof(want)),
+				      "%s over %d: struct %d is not whole",
+				      comm_op_name((enum comm_op)op), n, i);
+		}
+	}
+}
+
+static void structs_travel_whole(void **state)
+{
+	(void)state;
+	run_self(any_struct, NULL);
+	for (int ranks = 1; ranks <= 16; ranks++)
+		run_ranks(ranks, any_struct, NULL);
+}
+
 /* Every operation, type, size and root, over the world. */
 static void every_operation(struct comm *world, void *arg)
 {
@@ -195,7 +250,8 @@ static void open_groups(struct comm *world, struct comm *groups[4])
 			if ((kind == 1 && i / 4 == me / 4) || (kind == 2 && i % 4 == me % 4) ||
 			    (kind == 3 && i != 0 && me != 0))
 				list[k++] = i;
-		CHECK(comm_create(&groups[kind], world, list, k, &err) == OK, "%s", err.msg);
+		CHECK(comm_create(&groups[kind], world, COMM_FOR_SLICES, list, k, &err) == OK,
+		      "%s", err.msg);
 		CHECK((groups[kind] != NULL) == (k > 0), "a rank in no group gets none");
 	}
 }
@@ -274,6 +330,46 @@ static void everything_at_once(void **state)
 		run_ranks(sizes[i], storm, &r);
 }
 
+/* A record says what its group is for; all else may be equal. */
+static void one_for_each_purpose(struct comm *world, void *arg)
+{
+	int n = comm_size(world), all[RANKS_MAX];
+	float *buf = rank_alloc(world, 64);
+	struct comm *groups[COMM_PURPOSE_COUNT] = {world};
+	struct records records;
+	struct error err = {0};
+
+	(void)arg;
+	for (int i = 0; i < n; i++)
+		all[i] = i;
+	for (int k = 1; k < COMM_PURPOSE_COUNT; k++)
+		CHECK(comm_create(&groups[k], world, (enum comm_purpose)k, all, n, &err) == OK,
+		      "%s", err.msg);
+	CHECK(records_init(&records, 16, &err) == OK, "%s", err.msg);
+	comm_observe(world, NULL, &records);
+	for (int k = 0; k < COMM_PURPOSE_COUNT; k++) {
+		bool found = false;
+
+		CHECK(comm_run(groups[k], COMM_ALLREDUCE, buf, 1, DTYPE_F32, 0, &err) == OK,
+		      "%s", err.msg);
+		for (int64_t i = 0; i < records_kept(&records); i++)
+			found = found || (records_at(&records, i)->kind == RECORD_COLLECTIVE &&
+					  records_at(&records, i)->purpose == k);
+		CHECK(found, "nothing for %s", comm_purpose_name((enum comm_purpose)k));
+	}
+	comm_observe(world, NULL, NULL);
+	records_release(&records);
+	for (int k = 1; k < COMM_PURPOSE_COUNT; k++)
+		comm_free(groups[k]);
+}
+
+static void records_say_what_for(void **state)
+{
+	(void)state;
+	run_self(one_for_each_purpose, NULL);
+	run_ranks(4, one_for_each_purpose, NULL);
+}
+
 #ifdef KOLM_TEST_MPI
 static void a_group_has_tags_for_its_hops(void **state)
 {
@@ -291,8 +387,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(collectives_do_what_they_say),
+		cmocka_unit_test(structs_travel_whole),
 		cmocka_unit_test(sums_are_taken_in_rank_order),
 		cmocka_unit_test(everything_at_once),
+		cmocka_unit_test(records_say_what_for),
 #ifdef KOLM_TEST_MPI
 		cmocka_unit_test(a_group_has_tags_for_its_hops),
 #endif

@@ -210,8 +210,9 @@ static void open_some(struct comm *world, void *arg)
 		struct comm *group;
 		struct error err;
 
-		CHECK(comm_create(&group, world, all, comm_size(world), &err) == OK, "%s",
-		      err.msg);
+		CHECK(comm_create(&group, world, COMM_FOR_REPLICAS, all, comm_size(world),
+				  &err) == OK,
+		      "%s", err.msg);
 		run(group, COMM_BARRIER, NULL, 0, 0);
 		comm_free(group);
 	}

@@ -173,7 +173,8 @@ static void differ_by_group(struct comm *world, void *arg)
 	struct error err = {0};
 	(void)arg;
 
-	CHECK(comm_create(&group, world, ranks, 2, &err) == OK, "%s", err.msg);
+	CHECK(comm_create(&group, world, COMM_FOR_REPLICAS, ranks, 2, &err) == OK, "%s",
+	      err.msg);
 	for (int i = 0; i < (me < 2 ? 30 : 20); i++)
 		CHECK(comm_run(group, b->op, buf, b->n, b->dtype, 0, &err) == OK, "%s",
 		      err.msg);

@@ -31,7 +31,7 @@ expect_error 2 '--dim 1000 does not divide by --mp 3; --mp 2, 4, 5' "$KOLM" trai
 expect_error 2 'DataParallel has whole replicas only' "$KOLM" train --grad-sync master --dp 2 --pp 2
 expect_error 2 'the master updates alone' "$KOLM" train --grad-sync master --dp 2 --zero 1
 expect_error 2 'only one of --dp, --pp and --mp can be auto' "$KOLM" train --dp auto --pp auto
-expect_error 2 '--chunks 2 is for --schedule interleaved only' "$KOLM" train --pp 2 --chunks 2
+expect_error 2 '--chunks 2, but schedule 1f1b has one chunk per stage' "$KOLM" train --pp 2 --chunks 2
 expect_error 2 'give 2 numbers that add up to --depth 8' "$KOLM" train --pp 2 --layers-per-stage 3,4
 expect_error 2 "'x' is no number of layers" "$KOLM" train --pp 2 --layers-per-stage 3,x
 "$KOLM" train --dim 16 --pp 2 --layers-per-stage 7,1 --steps 2 --run-dir cut >/dev/null 2>err.txt || fail "layers per stage: $(cat err.txt)"

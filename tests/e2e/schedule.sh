@@ -11,6 +11,9 @@ grep -q "^stage 3 .*\.0==0-----1==" out.txt || fail "no drawing: $(cat out.txt)"
 grep -q "bubble 27.27 %, makespan 33 ms" out.txt || fail "no bubble: $(cat out.txt)"
 grep -q "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7$" out.txt || fail "no order: $(cat out.txt)"
 
+"$KOLM" schedule --send-early >out.txt || fail "--send-early"
+grep -q "bubble 20.00 %, makespan 30 ms" out.txt || fail "gradients are not sent early: $(cat out.txt)"
+
 # The published profile, as a script would read it.
 profile="--pp 8 --micro-batches 24 --cost-f 18.522 --cost-b 27.423ms --cost-w 9.337 --latency 601us"
 for want in "1f1b 0.2431" "zb-h1 0.1585"; do

@@ -53,6 +53,11 @@ static enum status source(void *arg, size_t bytes, void **out, struct error *err
 	return comm_alloc(arg, bytes, out, err);
 }
 
+static void sink(void *arg, void *memory)
+{
+	comm_give_back(arg, memory);
+}
+
 /* Classes from the synthetic inputs: cheap, and the same on every rank. */
 static void label(const struct engine *e)
 {
@@ -167,7 +172,7 @@ static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 	o.schedule = &schedule;
 	TRY(device_open(&dev, "cpu", &options, err));
 	if (rank->ranks > 1)
-		device_share(dev, source, rank->world);
+		device_share(dev, source, sink, rank->world);
 	TRY(engine_create(&e, dev, &o, err));
 	TRY(check_prediction(dev, o, err));
 	TRY(train(e, &d, job, err));
@@ -252,7 +257,7 @@ static bool fill_in(struct setting *s, struct random *r, int schedule, int m, bo
 	s->micro_batches = m;
 	s->zero = zero;
 	s->sync = (enum grad_sync)sync;
-	s->chunks = schedule == SCHEDULE_INTERLEAVED ? random_int(r, 2, 3) : 1;
+	s->chunks = schedule_chunks(s->schedule, 2) > 1 ? random_int(r, 2, 3) : 1;
 	s->base = schedule == SCHEDULE_NAIVE;
 	s->depth = s->grid.pp * s->chunks + random_int(r, 0, 3);
 	s->dim = s->grid.mp * random_int(r, 2, 20 / s->grid.mp + 3);
@@ -261,7 +266,7 @@ static bool fill_in(struct setting *s, struct random *r, int schedule, int m, bo
 	/* AdamW divides by what may be mostly rounding, and deep stacks amplify it. */
 	s->optimizer = s->depth > 12 || random_int(r, 0, 3) ? OPT_MOMENTUM : OPT_ADAMW;
 	s->labelled = sync != SYNC_MASTER && random_int(r, 0, 3) == 0;
-	if (s->grid.pp == 1 && schedule >= SCHEDULE_INTERLEAVED)
+	if (schedule_for(s->schedule, s->grid.pp) != s->schedule)
 		return false;
 	if (zero && (s->grid.dp == 1 || sync == SYNC_MASTER)) /* the same as without */
 		return false;

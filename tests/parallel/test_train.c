@@ -257,12 +257,12 @@ static int go_through(struct grid grid, int *number, const int *pick, bool run)
 	int n = 0;
 
 	for (int depth = grid.pp; depth <= 3 * grid.pp + 1; depth++)
-		for (size_t s = 0; s < ARRAY_SIZE(train_schedules); s++)
+		for (size_t s = 0; s < SCHEDULE_KIND_COUNT; s++)
 			for (int tiny = 0; tiny <= (grid.dp > 1); tiny++)
 				for (int csv = 0; csv < 2; csv++, n++) {
 					struct train_case c = {.grid = grid,
 							       .depth = depth,
-							       .schedule = train_schedules[s],
+							       .schedule = schedule_names[s],
 							       .tiny = tiny,
 							       .csv = csv};
 					bool picked = !pick;

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "grid/grid.h"
+#include "schedule/schedule.h"
 
 enum { STEPS = 4, FEATURES = 7, SAMPLES = 300, COMMAND = 1024 };
 
@@ -25,8 +26,6 @@ struct train_case {
 	double lr;
 	const char *sync, *precision, *optimizer, *activation;
 };
-
-static const char *const train_schedules[] = {"naive", "gpipe", "1f1b", "interleaved", "zb-h1"};
 
 /* Everything else that a run can be asked for, some of it now and then. */
 static inline void train_case_season(struct train_case *c, uint64_t seed, int number)

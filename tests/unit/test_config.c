@@ -3,6 +3,9 @@
 
 #include "base/file.h"
 #include "config/config.h"
+#include "data/data.h"
+#include "engine/sync.h"
+#include "schedule/schedule.h"
 
 static struct config config;
 static struct error err;
@@ -49,6 +52,65 @@ static void names_take_dashes_underscores_equals_and_aliases(void **state)
 		assert_int_equal(read_line(lines[i]), OK);
 		assert_int_equal(config.micro_batches, 4);
 		assert_int_equal(config.micro_batch_size, 16);
+	}
+}
+
+/* Every name of a list is the member of its enum in the same place. */
+static void expect_choices(const char *option, const char *const *names, const int *value)
+{
+	char line[128];
+	int n = 0;
+
+	for (; names[n]; n++) {
+		snprintf(line, sizeof(line), "--%s %s", option, names[n]);
+		assert_int_equal(read_line(line), OK);
+		assert_int_equal(*value, n);
+	}
+	assert_true(n > 1);
+}
+
+static void names_are_those_of_their_enums(void **state)
+{
+	(void)state;
+	expect_choices("schedule", schedule_names, &config.schedule);
+	expect_choices("activation", activation_names, &config.activation);
+	expect_choices("optimizer", optimizer_names, &config.optimizer);
+	expect_choices("precision", precision_names, &config.precision);
+	expect_choices("grad-sync", grad_sync_names, &config.grad_sync);
+	expect_choices("loss", data_task_names, &config.loss);
+	expect_choices("engine", engine_names, &config.engine);
+	assert_string_equal(schedule_names[SCHEDULE_ZB_H1], "zb-h1");
+	assert_string_equal(activation_names[ACT_GELU], "gelu");
+	assert_string_equal(optimizer_names[OPT_ADAMW], "adamw");
+	assert_string_equal(precision_names[DTYPE_BF16], "bf16");
+	assert_string_equal(dtype_name(DTYPE_I32), "I32");
+	assert_string_equal(grad_sync_names[SYNC_MASTER], "master");
+	assert_string_equal(data_task_names[TASK_CLASSIFICATION], "cross-entropy");
+	assert_string_equal(engine_names[ENGINE_BASE], "base");
+}
+
+static void derivatives_are_taken_from_what_is_saved(void **state)
+{
+	(void)state;
+	assert_int_equal(activation_saves(ACT_NONE), ACT_SAVES_NOTHING);
+	assert_int_equal(activation_saves(ACT_RELU), ACT_SAVES_OUTPUT);
+	assert_int_equal(activation_saves(ACT_GELU), ACT_SAVES_INPUT);
+}
+
+/* A schedule says itself how many chunks it takes. */
+static void chunks_are_for_schedules_that_have_them(void **state)
+{
+	char line[128];
+	(void)state;
+
+	for (int kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
+		bool takes = schedule_chunks((enum schedule_kind)kind, 2) == 2;
+
+		snprintf(line, sizeof(line), "--pp 2 --chunks 2 --schedule %s",
+			 schedule_names[kind]);
+		assert_int_equal(read_line(line), takes ? OK : ERR_USAGE);
+		if (!takes)
+			assert_non_null(strstr(err.hint, "interleaved"));
 	}
 }
 
@@ -234,6 +296,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_contract),
 		cmocka_unit_test(names_take_dashes_underscores_equals_and_aliases),
+		cmocka_unit_test(names_are_those_of_their_enums),
+		cmocka_unit_test(derivatives_are_taken_from_what_is_saved),
+		cmocka_unit_test(chunks_are_for_schedules_that_have_them),
 		cmocka_unit_test(two_of_three_batch_numbers_give_the_third),
 		cmocka_unit_test(errors_name_values_and_what_would_fit),
 		cmocka_unit_test(a_short_run_keeps_a_measured_step),

@@ -1,134 +1,15 @@
-/* test_folders.c - a folder belongs to one process at a time, and what killed ones leave goes.
- */
-#include "testing.h"
+/* test_folders.c - a folder belongs to one process at a time; what killed ones leave goes. */
+#include "folders.h"
 
-#include "base/file.h"
-#include "base/folder.h"
-#include "trace/run.h"
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
+#include <stdatomic.h>
 
 enum { PROCESSES = 6, ROUNDS = 40 };
-
-static char base[256];
-
-static int make_base(void **state)
-{
-	(void)state;
-	test_folder(base, sizeof(base));
-	return 0;
-}
-
-static int remove_base(void **state)
-{
-	(void)state;
-	test_folder_remove(base);
-	return 0;
-}
-
-static const char *in_base(const char *name)
-{
-	static char paths[4][512];
-	static int next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", base, name);
-	return path;
-}
-
-static bool exists(const char *path)
-{
-	struct stat info;
-
-	return !lstat(path, &info);
-}
-
-static void put(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-static bool holds(const char *path, const char *text)
-{
-	char *data;
-	size_t size;
-	bool same;
-
-	assert_int_equal(file_read(path, 1000, &data, &size, NULL), OK);
-	same = !strcmp(data, text);
-	free(data);
-	return same;
-}
-
-static int count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n - 2;
-}
-
-/* A process that claims a folder and waits to be killed; with a child of its own, if asked. */
-static pid_t start_owner(const char *path, pid_t *child)
-{
-	pid_t *shared =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int ready[2];
-	pid_t pid;
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (pid == 0) {
-		struct folder f;
-
-		if (folder_claim(&f, path, NULL) != OK)
-			_exit(1);
-		if (child) {
-			pid_t own = fork();
-
-			if (own)
-				*shared = own;
-		}
-		if (write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	if (child)
-		assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	if (child)
-		*child = *shared;
-	munmap(shared, 4096);
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	assert_true(pid > 0);
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
 
 static void a_claimed_folder_is_refused_with_its_owner(void **state)
 {
 	pid_t owner = start_owner(in_base("run"), NULL);
 	char wanted[64];
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -148,7 +29,7 @@ static void forks_hold_it_until_they_end(void **state)
 {
 	struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
 	pid_t child, owner = start_owner(in_base("run"), &child), killer;
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -177,7 +58,7 @@ static void what_a_killed_owner_left_goes(void **state)
 					   "b.tmp.0123456789abcdeg", ".tmp.0123456789abcdef",
 					   "c.tmp.0123456789abcdef0"};
 	struct folder f;
-	struct error err;
+	struct error err = {0};
 	char path[128];
 	(void)state;
 
@@ -205,7 +86,7 @@ static void what_a_killed_owner_left_goes(void **state)
 
 static void folders_made_in_vain_go(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -234,7 +115,7 @@ static void folders_made_in_vain_go(void **state)
 /* Links in a folder that others may write to lead nowhere. */
 static void a_lock_is_never_another_file(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct folder f;
 	(void)state;
 
@@ -275,7 +156,7 @@ static void claims_exclude_each_other(void **state)
 		for (int k = 0; k < ROUNDS; k++) {
 			struct timespec work = {.tv_nsec = 200 * 1000};
 			struct folder f;
-			struct error err;
+			struct error err = {0};
 
 			if (folder_claim(&f, path, &err) != OK) {
 				if (!strstr(err.msg, "is in use by"))
@@ -305,152 +186,6 @@ static void claims_exclude_each_other(void **state)
 	munmap((void *)inside, 4096);
 }
 
-static int temporaries(void)
-{
-	DIR *dir = opendir(base);
-	struct dirent *entry;
-	int n = 0;
-
-	while ((entry = readdir(dir)))
-		n += !strncmp(entry->d_name, "kolm-tmp-", 9);
-	closedir(dir);
-	return n;
-}
-
-static void temporary_folders_of_the_dead_go(void **state)
-{
-	struct random r = random_start("temporary folders");
-	struct folder mine, next;
-	struct error err;
-	char file[PATH_MAX + 16];
-	(void)state;
-
-	setenv("TMPDIR", base, 1);
-	assert_int_equal(folder_make_temporary(&mine, "test", &err), OK);
-	snprintf(file, sizeof(file), "%s/file", mine.path);
-	put(file, "in use");
-	assert_int_equal(mkdir(in_base("kolm-other"), 0700), 0);
-	assert_int_equal(symlink("kolm-other", in_base("kolm-tmp-link-aaaaaa")), 0);
-	put(in_base("kolm-other/file"), "somebody's");
-	for (int round = 0; round < 20; round++) {
-		struct timespec moment = {.tv_nsec = random_int(&r, 0, 3000) * 1000};
-		pid_t pids[3];
-
-		for (int i = 0; i < 3; i++) {
-			pids[i] = fork();
-			while (!pids[i]) {
-				struct folder f;
-
-				if (folder_make_temporary(&f, "child", NULL) != OK)
-					_exit(1);
-				if (access(f.path, W_OK)) /* taken for a dead one's */
-					_exit(1);
-				folder_remove_temporary(&f);
-			}
-		}
-		nanosleep(&moment, NULL);
-		for (int i = 0; i < 3; i++) {
-			int status;
-
-			kill(pids[i], SIGKILL);
-			waitpid(pids[i], &status, 0);
-			assert_true(WIFSIGNALED(status));
-		}
-	}
-	assert_int_equal(folder_make_temporary(&next, "test", &err), OK);
-	assert_int_equal(temporaries(), 3); /* mine, next and the link */
-	folder_remove_temporary(&next);
-	snprintf(file, sizeof(file), "%s/file", mine.path);
-	assert_true(holds(file, "in use"));
-	assert_true(holds(in_base("kolm-other/file"), "somebody's"));
-	folder_remove_temporary(&mine);
-	assert_int_equal(temporaries(), 1);
-	unsetenv("TMPDIR");
-}
-
-static void temporary_names_can_not_be_foreseen(void **state)
-{
-	struct file a, b;
-	struct error err;
-	(void)state;
-
-	assert_int_equal(file_create(&a, in_base("file"), &err), OK);
-	assert_int_equal(file_create(&b, in_base("file"), &err), OK);
-	assert_string_not_equal(a.temporary, b.temporary);
-	assert_true(file_is_temporary(strrchr(a.temporary, '/') + 1));
-	assert_int_equal(file_write(&a, "a", 1, &err), OK);
-	assert_int_equal(file_commit(&a, &err), OK);
-	file_abort(&b);
-	assert_true(holds(in_base("file"), "a"));
-	assert_int_equal(count_entries(base), 1);
-}
-
-/* What lies in the way of a file is replaced, not written to. */
-static void files_replace_links(void **state)
-{
-	struct error err;
-	(void)state;
-
-	put(in_base("victim"), "precious");
-	assert_int_equal(symlink("victim", in_base("file")), 0);
-	assert_int_equal(file_write_whole(in_base("file"), "new", 3, &err), OK);
-	assert_true(holds(in_base("victim"), "precious"));
-	assert_true(holds(in_base("file"), "new"));
-}
-
-static void paths_below_a_folder_have_no_links(void **state)
-{
-	struct error err;
-	(void)state;
-
-	assert_int_equal(mkdir(in_base("out"), 0777), 0);
-	assert_int_equal(mkdir(in_base("out/runs"), 0777), 0);
-	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), &err), OK);
-	assert_int_equal(symlink("..", in_base("out/runs/a-1")), 0);
-	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), &err),
-			 ERR_USAGE);
-	assert_int_equal(file_check_below(in_base("out/runs/b-1"), in_base("out"), &err), OK);
-	assert_int_equal(symlink("runs", in_base("out/other")), 0);
-	assert_int_equal(file_check_below(in_base("out/other/b-1"), in_base("out"), &err),
-			 ERR_USAGE);
-	assert_non_null(strstr(err.msg, "out/other is a symbolic link"));
-	/* Where the folder itself is, its user has chosen. */
-	assert_int_equal(symlink("out", in_base("link")), 0);
-	assert_int_equal(file_check_below(in_base("link/runs/b-1"), in_base("link"), &err), OK);
-}
-
-/* Runs without a name get one each, within a second too. */
-static void runs_of_one_second_have_their_own_folders(void **state)
-{
-	struct run runs[5] = {0};
-	struct error err;
-	char before[PATH_MAX];
-	(void)state;
-
-	assert_non_null(getcwd(before, sizeof(before)));
-	assert_int_equal(chdir(base), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		if (run_claim(&runs[i], "", false, &err) != OK)
-			fail_msg("%s", err.msg);
-		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(runs[i].folder, runs[k].folder);
-	}
-	for (size_t i = ARRAY_SIZE(runs); i-- > 0;)
-		run_release(&runs[i]);
-	assert_false(exists("runs"));
-	/* What a killed run has left in runs/ goes when the next one starts. */
-	end(start_owner("runs/dead", NULL));
-	put("runs/dead/job.json", "{}");
-	put("runs/dead/metrics.jsonl", "{}");
-	put("runs/dead/summary.json.tmp.0123456789abcdef", "{");
-	assert_int_equal(run_claim(&runs[0], "", false, &err), OK);
-	assert_int_equal(count_entries("runs/dead"), 1);
-	run_release(&runs[0]);
-	assert_int_equal(chdir(before), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_base, remove_base)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,11 +195,6 @@ int main(void)
 		TEST(folders_made_in_vain_go),
 		TEST(a_lock_is_never_another_file),
 		TEST(claims_exclude_each_other),
-		TEST(temporary_folders_of_the_dead_go),
-		TEST(temporary_names_can_not_be_foreseen),
-		TEST(files_replace_links),
-		TEST(paths_below_a_folder_have_no_links),
-		TEST(runs_of_one_second_have_their_own_folders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@ static struct comm_request any(struct random *r)
 				     .n = sizes[random_int(r, 0, ARRAY_SIZE(sizes) - 1)] +
 					  (size_t)random_int(r, 0, 1),
 				     .dtype = (enum dtype)random_int(r, 0, DTYPE_COUNT - 1),
-				     .root = random_int(r, 0, 1) * random_int(r, 0, 16383)};
+				     .root = random_int(r, 0, 1) *
+					     random_int(r, 0, RANKS_MAX - 1)};
 }
 
 static void kinds_are_equal_if_the_collectives_are(void **state)

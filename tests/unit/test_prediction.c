@@ -82,12 +82,13 @@ static void random_engine(struct random *r, struct plan *p, struct device *dev)
 {
 	struct engine *e = &p->e;
 	int kind = random_int(r, 0, SCHEDULE_KIND_COUNT - 1);
-	int pp = random_int(r, kind == SCHEDULE_INTERLEAVED ? 2 : 1, 4);
+	int chunks = schedule_chunks((enum schedule_kind)kind, 0);
+	int pp = random_int(r, chunks > 1 ? 2 : 1, 4);
 
 	*e = (struct engine){.dev = dev,
 			     .grid = {.dp = random_int(r, 1, 4), .pp = pp, .mp = 1}};
 	e->options.micro_batches = random_int(r, 1, 8);
-	e->model.n_chunks = kind == SCHEDULE_INTERLEAVED ? 2 : 1;
+	e->model.n_chunks = chunks;
 	e->options.shape.depth = pp * e->model.n_chunks + random_int(r, 0, 6);
 	e->options.clip = random_int(r, 0, 1);
 	e->options.base = kind != SCHEDULE_ZB_H1 && random_int(r, 0, 3) == 0;

@@ -1,46 +1,5 @@
 /* test_timeline.c - what the simulator predicts for schedules, and how it is drawn. */
-#include "schedules.h"
-
-#include "schedule/timeline.h"
-
-static double bubble_ms(enum schedule_kind kind, int p, int m, int v, struct costs c)
-{
-	struct schedule s;
-	struct timeline t;
-	double longest = 0;
-
-	make(&s, kind, p, m, v);
-	assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
-	for (int i = 0; i < p; i++) {
-		assert_true(fabs(t.totals[i].busy_ms - m * (c.f + c.b)) < 1e-9);
-		longest = fmax(longest, t.totals[i].end_ms - t.totals[i].begin_ms);
-	}
-	assert_true(fabs(t.bubble - (1 - m * (c.f + c.b) / longest)) < 1e-12);
-	timeline_release(&t);
-	schedule_release(&s);
-	return longest - m * (c.f + c.b);
-}
-
-static void expect_bubble(enum schedule_kind kind, int p, int m, int v, struct costs c,
-			  double want)
-{
-	double ms = bubble_ms(kind, p, m, v, c);
-
-	if (fabs(ms - want) > 1e-9)
-		fail_msg("%s p %d m %d v %d f %g b %g w %g: bubble %g ms, not %g",
-			 schedule_name(kind), p, m, v, c.f, c.b, c.w, ms, want);
-}
-
-#define COSTS(F, B, W, L)                                    \
-	{                                                    \
-		.f = (F), .b = (B), .w = (W), .latency = (L) \
-	}
-
-static const struct costs free_messages[] = {
-	COSTS(1, 2, 1, 0),	COSTS(1, 1, 0.5, 0),
-	COSTS(2, 3, 1, 0),	COSTS(18.522, 27.423, 9.337, 0),
-	COSTS(3, 2.5, 0.25, 0),
-};
+#include "bubbles.h"
 
 static void bubbles_without_latency_have_their_closed_form(void **state)
 {
@@ -117,12 +76,12 @@ static void parts_of_equal_cost_change_nothing(void **state)
 
 	for (int p = 1; p <= P_MAX; p++)
 		for (int kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
-			int v = kind == SCHEDULE_INTERLEAVED && p > 1 ? 2 : 1;
+			int v = schedule_chunks((enum schedule_kind)kind, 0);
 			struct costs c = uniform;
 			struct timeline a, b;
 			struct schedule s;
 
-			if (kind == SCHEDULE_INTERLEAVED && p == 1)
+			if (v > 1 && p == 1)
 				continue;
 			for (int i = 0; i < p * v; i++)
 				parts[i] = (struct part_cost){.f = c.f / v,
@@ -208,7 +167,7 @@ static void gradients_wait_for_a_place(void **state)
 		struct schedule s;
 
 		kind = random_int(&r, 0, SCHEDULE_KIND_COUNT - 1);
-		v = kind == SCHEDULE_INTERLEAVED ? 2 : 1;
+		v = schedule_chunks((enum schedule_kind)kind, 0);
 		make(&s, (enum schedule_kind)kind, p, m, v);
 		for (c.gradients_sent = 1; c.gradients_sent <= m; c.gradients_sent++) {
 			assert_int_equal(timeline_simulate(&t, &s, &c, &err), OK);
@@ -272,7 +231,7 @@ static void links_carry_one_message_at_a_time(void **state)
 static void check_causes(struct schedule *s, void *arg)
 {
 	struct costs c = COSTS(1, 2, 0.75, 0.125);
-	double arrived[P_MAX * V_MAX][M_MAX];
+	double ended[P_MAX * V_MAX][M_MAX];
 	struct timeline t;
 
 	(void)arg;
@@ -283,15 +242,19 @@ static void check_causes(struct schedule *s, void *arg)
 		if (i && x[-1].stage == x->stage)
 			assert_true(x->begin_ms >= x[-1].end_ms);
 		if (x->action.kind == ACTION_F)
-			arrived[x->action.chunk * s->stages + x->stage][x->action.micro_batch] =
-				x->end_ms + c.latency;
+			ended[schedule_part(s, x->stage, x->action.chunk)]
+			     [x->action.micro_batch] = x->end_ms;
 	}
 	for (int i = 0; i < t.count; i++) {
 		struct span *x = &t.spans[i];
-		int at = x->action.chunk * s->stages + x->stage;
+		int part = schedule_part(s, x->stage, x->action.chunk);
+		double message = 0;
 
-		if (x->action.kind == ACTION_F && at > 0)
-			assert_true(x->begin_ms >= arrived[at - 1][x->action.micro_batch]);
+		if (x->action.kind != ACTION_F || part == 0)
+			continue;
+		if (schedule_place(s, part - 1).stage != x->stage)
+			message = c.latency;
+		assert_true(x->begin_ms >= ended[part - 1][x->action.micro_batch] + message);
 	}
 	timeline_release(&t);
 }

@@ -32,9 +32,10 @@ static int goes(enum comm_op op, int from, int to, int owner, int root)
 		return from == root && to == owner;
 	case COMM_GATHER:
 		return from == owner && to == root;
-	default:
-		return 0;
+	case COMM_BARRIER:
+		break;
 	}
+	return 0;
 }
 
 static void check_member(enum comm_op op, int64_t n, int size, int member, int root)

@@ -1,5 +1,5 @@
 /*
- * across.h - the part of a collective that crosses machines. Only for comm/mpi.
+ * across.h - the part of a collective that crosses machines. Only for comm/mpi/.
  *
  * The buffers are cut into the members' slices and those into pieces. On every machine
  * one member is in charge of a slice: it reads and writes the buffers of all members

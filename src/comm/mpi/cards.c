@@ -19,7 +19,8 @@ static const int64_t AGAIN_NS = 500 * 1000 * 1000;
 
 /* The last collectives of a group: number i is at i % GROUP_SLOTS. */
 struct card {
-	int32_t world, group;
+	int64_t world;
+	uint64_t group;	  /* its number */
 	uint64_t arrived; /* how many there were */
 	uint64_t kind[GROUP_SLOTS];
 	char place[GROUP_SLOTS][COMM_PLACE];
@@ -100,7 +101,7 @@ static bool is_first_there(const struct comm *c, const int *host_of, int member)
 static void tell(const struct cards *c, const struct comm *group, const int *host_of)
 {
 	const struct host_group *g = group->state; /* the first part of it */
-	const struct member *me = &g->shared[g->host->me];
+	const struct member *me = host_member(g, g->me);
 	struct card card = {.world = c->world, .group = g->number, .arrived = me->arrived};
 
 	memcpy(card.kind, me->kind, sizeof(card.kind));
@@ -111,12 +112,24 @@ static void tell(const struct cards *c, const struct comm *group, const int *hos
 			send(&card, group->members[i]);
 }
 
+/* The group of that number, if this rank is in it. */
+static struct comm *find_group(const struct cards *c, uint64_t number)
+{
+	for (int i = 0; i < GROUPS_MAX; i++) {
+		const struct host_group *g = c->groups[i] ? c->groups[i]->state : NULL;
+
+		if (g && g->number == number)
+			return c->groups[i];
+	}
+	return NULL;
+}
+
 /* The first that differs, of those that both sides still know. */
 static void compare(const struct cards *c, const struct card *in, int from)
 {
-	struct comm *group = in->world == c->world ? c->groups[in->group] : NULL;
+	struct comm *group = in->world == c->world ? find_group(c, in->group) : NULL;
 	const struct host_group *g = group ? group->state : NULL;
-	uint64_t ours = g ? g->shared[g->host->me].arrived : 0;
+	uint64_t ours = g ? host_member(g, g->me)->arrived : 0;
 	uint64_t most = ours > in->arrived ? ours : in->arrived;
 
 	for (uint64_t i = most < GROUP_SLOTS ? 0 : most - GROUP_SLOTS;

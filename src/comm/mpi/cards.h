@@ -1,5 +1,5 @@
 /*
- * cards.h - finding out that machines do not match in a collective. Only for comm/mpi.
+ * cards.h - finding out that machines do not match in a collective. Only for comm/mpi/.
  *
  * Ranks of one machine see what each of them brings. Between machines, pieces that do not
  * belong together just never meet (see across.h). So a rank that has waited for long tells
@@ -14,7 +14,7 @@
 
 struct cards {
 	int world;			 /* the how manieth of this process */
-	struct comm *groups[GROUPS_MAX]; /* borrowed; NULL: this rank is not in it, or gone */
+	struct comm *groups[GROUPS_MAX]; /* by seat; borrowed; NULL: none there */
 	int64_t next;			 /* ns: when to send again */
 };
 

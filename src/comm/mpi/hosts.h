@@ -1,4 +1,4 @@
-/* hosts.h - which ranks share a machine, and the memory that they share. Only for comm/mpi. */
+/* hosts.h - which ranks share a machine, and the memory that they share. Only for comm/mpi/. */
 #ifndef KOLM_COMM_MPI_HOSTS_H
 #define KOLM_COMM_MPI_HOSTS_H
 

@@ -1,4 +1,4 @@
-/* lanes.h - what a collective across machines keeps; see across.h. Only for comm/mpi. */
+/* lanes.h - what a collective across machines keeps; see across.h. Only for comm/mpi/. */
 #ifndef KOLM_COMM_MPI_LANES_H
 #define KOLM_COMM_MPI_LANES_H
 

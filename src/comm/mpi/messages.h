@@ -1,4 +1,4 @@
-/* messages.h - messages between ranks of different machines. Only for comm/mpi. */
+/* messages.h - messages between ranks of different machines. Only for comm/mpi/. */
 #ifndef KOLM_COMM_MPI_MESSAGES_H
 #define KOLM_COMM_MPI_MESSAGES_H
 

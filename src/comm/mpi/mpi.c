@@ -163,7 +163,7 @@ static enum status open_local(struct comm *c, struct mpi_group *g, struct error 
 	for (int i = 0; i < c->size; i++)
 		if (w->host_of[c->members[i]] == w->host_of[c->world->rank])
 			ranks[n++] = w->local_of[c->members[i]];
-	return host_group_open(g ? &g->local : NULL, &w->host, ranks, n, err);
+	return host_group_open(g ? &g->local : NULL, &w->host, c->world, ranks, n, err);
 }
 
 /* Are the members on several machines? */
@@ -218,7 +218,7 @@ static enum status open_group(struct comm *c, struct mpi_group *g, struct error 
 	if (!g)
 		goto out;
 	TRY(open_across(c, g, &comm, err));
-	w->cards.groups[g->local.number] = c;
+	w->cards.groups[g->local.seat] = c;
 out:
 	if (comm != MPI_COMM_NULL)
 		MPI_Comm_free(&comm);
@@ -289,7 +289,7 @@ static void mpi_free(struct comm *c)
 		stop_thread(c);
 		release_world(c->state);
 	} else {
-		world_of(c)->cards.groups[g->local.number] = NULL;
+		world_of(c)->cards.groups[g->local.seat] = NULL;
 		across_free(g->across);
 		host_group_close(&g->local);
 	}
@@ -298,7 +298,16 @@ static void mpi_free(struct comm *c)
 
 static enum status mpi_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
 {
-	return shm_alloc(world_of(world)->memory, bytes, out, err);
+	struct mpi_world *w = world_of(world);
+
+	return blocks_take(&w->host.blocks, w->memory, bytes, out, err);
+}
+
+static void mpi_give_back(struct comm *world, void *memory)
+{
+	struct mpi_world *w = world_of(world);
+
+	blocks_give_back(&w->host.blocks, w->memory, memory);
 }
 
 static const struct comm_ops comm_mpi = {
@@ -306,6 +315,7 @@ static const struct comm_ops comm_mpi = {
 	.create = mpi_create,
 	.free = mpi_free,
 	.alloc = mpi_alloc,
+	.give_back = mpi_give_back,
 	.enter = mpi_enter,
 	.advance = mpi_advance,
 	.sleep = mpi_sleep,

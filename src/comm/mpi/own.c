@@ -43,8 +43,6 @@ static void collective(enum comm_op op, float *buf, size_t n)
 		else
 			MPI_Gather(own, part, MPI_FLOAT, NULL, part, MPI_FLOAT, 0, all);
 		break;
-	default:
-		break;
 	}
 }
 

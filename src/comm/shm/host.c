@@ -41,36 +41,12 @@ enum status host_init(struct host *h, struct shm_memory *memory, int me, int ran
 
 void host_release(struct host *h)
 {
+	for (int i = 0; i < GROUPS_MAX; i++)
+		if (!h->seats[i].open)
+			free(h->seats[i].ranks);
+	blocks_release(&h->blocks);
 	free(h->peers);
 	h->peers = NULL;
-}
-
-enum status host_group_open(struct host_group *g, struct host *h, const int *ranks, int count,
-			    struct error *err)
-{
-	if (h->groups >= GROUPS_MAX)
-		return FAIL(err, ERR_FAILED, "more than %d groups of ranks", GROUPS_MAX);
-	h->groups++;
-	if (!count)
-		return OK;
-	*g = (struct host_group){.host = h, .number = h->groups - 1, .count = count};
-	g->shared = h->memory->members + (size_t)(h->groups - 1) * (size_t)h->memory->ranks;
-	g->ranks = calloc((size_t)count, sizeof(*g->ranks));
-	if (!g->ranks)
-		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", count);
-	for (int i = 0; i < count; i++) {
-		g->ranks[i] = ranks[i];
-		if (ranks[i] == h->me)
-			g->me = i;
-	}
-	g->shared[h->me].rank = h->rank;
-	return OK;
-}
-
-void host_group_close(struct host_group *g)
-{
-	free(g->ranks);
-	g->ranks = NULL;
 }
 
 bool host_can_reach(const struct host *h, const struct comm_request *r)

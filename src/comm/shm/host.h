@@ -20,13 +20,23 @@
 #define KOLM_COMM_SHM_HOST_H
 
 #include "comm/impl.h"
+#include "comm/shm/blocks.h"
 #include "comm/shm/memory.h"
+
+/* What one of the rank's places in shared memory is taken by. */
+struct seat {
+	bool open; /* false: closed here, and maybe not everywhere */
+	uint64_t group;
+	int count, *ranks; /* (count) of the members; NULL: it is free */
+};
 
 /* A rank's own counters. */
 struct host {
 	struct shm_memory *memory; /* borrowed */
+	struct blocks blocks;	   /* of it, this rank's */
 	int me, rank;		   /* on this machine, and in the world */
-	int groups;		   /* calls of host_group_open so far */
+	uint64_t groups;	   /* calls of host_group_open so far */
+	struct seat seats[GROUPS_MAX];
 	struct {
 		uint64_t sent[COMM_CHANNELS], received[COMM_CHANNELS];
 	} * peers; /* (ranks) messages to and from each */
@@ -39,17 +49,26 @@ void host_release(struct host *h);
 /* The members of a group on this machine. */
 struct host_group {
 	struct host *host;
-	struct member *shared; /* by rank */
-	int number;	       /* the how manieth that was opened */
+	uint64_t number; /* the how manieth that was opened */
+	int seat;	 /* of this rank */
 	int me, count;
-	int *ranks;	  /* (count) of the members */
-	uint64_t started; /* collectives of this rank */
+	int *ranks;		 /* (count) of the members */
+	struct member **members; /* (count) NULL: not found yet */
+	uint64_t started;	 /* collectives of this rank */
 };
 
-/* Every rank of the machine calls it the same number of times; count may be 0. */
-enum status host_group_open(struct host_group *g, struct host *h, const int *ranks, int count,
-			    struct error *err);
+/* Every rank of the machine calls it the same number of times; count may be 0. It waits only
+   where so many groups were closed here and not by their other members that there is no place
+   left; requests of the world (NULL: there are none yet) go on meanwhile. */
+enum status host_group_open(struct host_group *g, struct host *h, struct comm *world,
+			    const int *ranks, int count, struct error *err);
 void host_group_close(struct host_group *g);
+/* What a member shows; NULL: it has not opened the group yet. */
+struct member *host_find_member(const struct host_group *g, int i);
+static inline struct member *host_member(const struct host_group *g, int i)
+{
+	return g->members[i] ? g->members[i] : host_find_member(g, i);
+}
 
 /* Peers may have memory that this process has not mapped yet: false if it can't have it, and
    then nothing goes on any more. */

@@ -12,14 +12,9 @@ static void ring_others(const struct host_group *g)
 			host_ring(g->host, g->ranks[i]);
 }
 
-static struct member *member_of(const struct host_group *g, int i)
-{
-	return &g->shared[g->ranks[i]];
-}
-
 void *host_buffer(const struct host_group *g, const struct comm_request *r, int member)
 {
-	return member_of(g, member)->data[r->sequence % GROUP_SLOTS];
+	return host_member(g, member)->data[r->sequence % GROUP_SLOTS];
 }
 
 void host_enter_collective(struct host_group *g, struct comm_request *r)
@@ -32,7 +27,7 @@ void host_enter_collective(struct host_group *g, struct comm_request *r)
 
 struct offer host_offer(const struct host_group *g, int member, uint64_t sequence)
 {
-	const struct member *m = member_of(g, member);
+	const struct member *m = host_member(g, member);
 
 	return (struct offer){.rank = m->rank,
 			      .kind = m->kind[sequence % GROUP_SLOTS],
@@ -42,12 +37,16 @@ struct offer host_offer(const struct host_group *g, int member, uint64_t sequenc
 /* Has a member arrived at a collective, or departed from it? */
 static bool has_arrived(const struct host_group *g, int member, uint64_t sequence)
 {
-	return atomic_load(&member_of(g, member)->arrived) > sequence;
+	const struct member *m = host_member(g, member);
+
+	return m && atomic_load(&m->arrived) > sequence;
 }
 
 static bool has_departed(const struct host_group *g, int member, uint64_t sequence)
 {
-	return atomic_load(&member_of(g, member)->departed) > sequence;
+	const struct member *m = host_member(g, member);
+
+	return m && atomic_load(&m->departed) > sequence;
 }
 
 static bool all_arrived(const struct host_group *g, uint64_t sequence)
@@ -110,7 +109,7 @@ static bool slot_is_free(const struct host_group *g, struct member *me, uint64_t
 /* Ring those who can go on because of it: all, if it is the root or the last one. */
 static void arrive(struct host_group *g, struct comm_request *r)
 {
-	struct member *me = member_of(g, g->me);
+	struct member *me = host_member(g, g->me);
 
 	if (atomic_load_explicit(&me->arrived, memory_order_relaxed) != r->sequence ||
 	    !slot_is_free(g, me, r->sequence))
@@ -129,7 +128,7 @@ static void arrive(struct host_group *g, struct comm_request *r)
 /* Has everybody come, or gone, whom our share needs? */
 static bool is_our_turn(const struct host_group *g, const struct comm_request *r)
 {
-	const struct member *me = member_of(g, g->me);
+	const struct member *me = host_member(g, g->me);
 
 	if (!r->arrived || r->worked ||
 	    atomic_load_explicit(&me->departed, memory_order_relaxed) != r->sequence)
@@ -149,7 +148,7 @@ static int64_t ready_at(const struct host_group *g, const struct comm_request *r
 	int64_t ready = r->posted;
 
 	for (int i = 0; i < g->count; i++) {
-		const struct member *m = member_of(g, i);
+		const struct member *m = host_member(g, i);
 
 		if (i == r->root || !only_root)
 			ready = max64(ready, m->posted[r->sequence % GROUP_SLOTS]);
@@ -169,7 +168,7 @@ bool host_arrive(struct host_group *g, struct comm_request *r)
 
 void host_depart(struct host_group *g, struct comm_request *r)
 {
-	atomic_store(&member_of(g, g->me)->departed, r->sequence + 1);
+	atomic_store(&host_member(g, g->me)->departed, r->sequence + 1);
 	r->worked = true;
 	if (is_rooted(g, r) && g->me != r->root) {
 		if (all_departed(g, r->sequence, r->root))
@@ -180,7 +179,7 @@ void host_depart(struct host_group *g, struct comm_request *r)
 		return;
 	for (int i = 0; i < g->count; i++)
 		if (i != g->me &&
-		    (!ends_with_own_share(g, r) || atomic_load(&member_of(g, i)->blocked)))
+		    (!ends_with_own_share(g, r) || atomic_load(&host_member(g, i)->blocked)))
 			host_ring(g->host, g->ranks[i]);
 }
 

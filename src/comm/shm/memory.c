@@ -28,8 +28,7 @@ static size_t shown_size(int ranks)
 static size_t control_size(int ranks)
 {
 	size_t n = (size_t)ranks;
-	size_t size = shown_size(ranks) + n * sizeof(struct bell) +
-		      GROUPS_MAX * n * sizeof(struct member) +
+	size_t size = shown_size(ranks) + n * sizeof(struct bell) + n * sizeof(struct seats) +
 		      n * n * COMM_CHANNELS * sizeof(struct channel);
 
 	return (size_t)round_up((int64_t)size, 4096);
@@ -43,8 +42,8 @@ size_t shm_size(int ranks, size_t bytes)
 static void lay_out(struct shm_memory *m)
 {
 	m->bells = (void *)((char *)m->control + shown_size(m->ranks));
-	m->members = (void *)(m->bells + m->ranks);
-	m->channels = (void *)(m->members + (size_t)GROUPS_MAX * (size_t)m->ranks);
+	m->seats = (void *)(m->bells + m->ranks);
+	m->channels = (void *)(m->seats + m->ranks);
 }
 
 static enum status describe(struct shm_memory **out, int ranks, bool spin, struct error *err)

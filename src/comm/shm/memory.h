@@ -10,7 +10,7 @@
 enum {
 	CHANNEL_SLOTS = 16, /* messages under way per channel */
 	GROUP_SLOTS = 8,    /* collectives under way per group */
-	GROUPS_MAX = 24,    /* calls of comm_create */
+	GROUPS_MAX = 24,    /* that a rank is in at a time, the world included */
 };
 
 #define LINE _Alignas(64)
@@ -37,7 +37,9 @@ struct channel {
 
 /* A rank's part of a group: what it has arrived at and what it has finished. */
 struct member {
-	LINE _Atomic uint64_t arrived;
+	LINE _Atomic uint64_t group; /* its number and 1; 0: of none so far */
+	_Atomic bool left;	     /* this rank has closed the group */
+	_Atomic uint64_t arrived;
 	_Atomic uint64_t departed;
 	_Atomic bool blocked;	    /* it can't arrive before a slot is free */
 	void *data[GROUP_SLOTS];    /* its buffers, written before arriving */
@@ -46,6 +48,13 @@ struct member {
 	/* for errors: its number in the world, and where it was when it started each */
 	int rank;
 	char place[GROUP_SLOTS][COMM_PLACE];
+};
+
+/* The groups that a rank is in. It chooses a free place for each by itself; others find it by
+   the number of the group. */
+struct seats {
+	LINE _Atomic uint64_t opened; /* groups that it has opened, or let others open */
+	struct member members[GROUPS_MAX];
 };
 
 /* What a rank shows to who watches it. */
@@ -67,7 +76,7 @@ struct control {
 struct shm_memory {
 	struct control *control;
 	struct bell *bells;	  /* (ranks) */
-	struct member *members;	  /* (GROUPS_MAX, ranks): a rank is in one group of a call */
+	struct seats *seats;	  /* (ranks) */
 	struct channel *channels; /* (ranks, ranks, COMM_CHANNELS): from, to */
 	bool spin, copied;	  /* copied: control is memory of our own */
 	int ranks, fd;
@@ -77,10 +86,18 @@ struct shm_memory {
 	uint64_t token;		 /* copied: what the original must have */
 };
 
-/* pages.c: the first bytes, at a place (-1: any); more of them; a piece of them. */
+/* pages.c: the first bytes, at a place (-1: any); more of them. */
 enum status shm_map(struct shm_memory *m, size_t bytes, int place, struct error *err);
 enum status shm_grow(struct shm_memory *m, uint64_t to, struct error *err);
-enum status shm_alloc(struct shm_memory *m, size_t bytes, void **out, struct error *err);
+/* What a piece of so many bytes takes, and where it may begin. */
+size_t shm_piece_size(size_t bytes);
+size_t shm_piece_align(size_t bytes);
+/* More addresses, for a piece that begins at a multiple of align: where they begin, and how
+   many they are in *got. */
+uint64_t shm_extend(struct shm_memory *m, size_t size, size_t align, uint64_t *got);
+/* Pages for some of them, zeroed; and let these go again, for all processes. */
+enum status shm_reserve(struct shm_memory *m, uint64_t at, size_t size, struct error *err);
+void shm_discard(struct shm_memory *m, uint64_t at, size_t size);
 /* Has it been handed out, to whomever? */
 bool shm_holds(const struct shm_memory *m, const void *data, size_t bytes);
 

@@ -26,19 +26,19 @@ static const uintptr_t places[SHM_PLACES] = {0x2000000000, 0x200000000000, 0x100
 					     0x300000000000};
 
 /* Pieces of a huge page and more begin at one. */
-static size_t align_of(size_t bytes)
+size_t shm_piece_align(size_t bytes)
 {
 	return bytes >= HUGE_PAGE ? HUGE_PAGE : PAGE;
 }
 
-static size_t size_of(size_t bytes)
+size_t shm_piece_size(size_t bytes)
 {
-	return (size_t)round_up((int64_t)(bytes ? bytes : 1), (int64_t)align_of(bytes));
+	return (size_t)round_up((int64_t)(bytes ? bytes : 1), (int64_t)shm_piece_align(bytes));
 }
 
 size_t shm_room(size_t bytes)
 {
-	return size_of(bytes) + align_of(bytes) - PAGE;
+	return shm_piece_size(bytes) + shm_piece_align(bytes) - PAGE;
 }
 
 /* A part of the file at its address; errno says why not. */
@@ -99,8 +99,30 @@ enum status shm_grow(struct shm_memory *m, uint64_t to, struct error *err)
 	return st;
 }
 
-/* Reserve the pages now: running out of memory later would be a SIGBUS. */
-static enum status reserve(struct shm_memory *m, uint64_t at, size_t size, struct error *err)
+uint64_t shm_extend(struct shm_memory *m, size_t size, size_t align, uint64_t *got)
+{
+	uint64_t used = atomic_load(&m->control->used), end;
+
+	do
+		end = (uint64_t)round_up((int64_t)used, (int64_t)align) + size;
+	while (!atomic_compare_exchange_weak(&m->control->used, &used, end));
+	*got = end - used;
+	return used;
+}
+
+/* EINTR is no answer; 0 or why not. */
+static int change_pages(const struct shm_memory *m, int mode, uint64_t at, size_t size)
+{
+	int code;
+
+	do
+		code = fallocate(m->fd, mode, (off_t)at, (off_t)size) ? errno : 0;
+	while (code == EINTR);
+	return code;
+}
+
+/* Take the pages now: running out of memory later would be a SIGBUS. */
+static enum status take_pages(struct shm_memory *m, uint64_t at, size_t size, struct error *err)
 {
 	enum status st;
 	int code;
@@ -108,9 +130,7 @@ static enum status reserve(struct shm_memory *m, uint64_t at, size_t size, struc
 	TRY(room_check(ROOM_FILE, at + size, "the shared memory of the ranks takes", err));
 	if (size >= CHECK_FREE)
 		TRY(room_check(ROOM_MEMORY, size, "a buffer that ranks share takes", err));
-	do
-		code = fallocate(m->fd, 0, (off_t)at, (off_t)size) ? errno : 0;
-	while (code == EINTR);
+	code = change_pages(m, 0, at, size);
 	if (code)
 		st = FAIL(err, ERR_MEMORY, "can't reserve %zu bytes of shared memory: %s", size,
 			  strerror(code));
@@ -118,22 +138,27 @@ out:
 	return st == OK ? OK : HINT(err, "use a smaller model or fewer ranks");
 }
 
-enum status shm_alloc(struct shm_memory *m, size_t bytes, void **out, struct error *err)
+enum status shm_reserve(struct shm_memory *m, uint64_t at, size_t size, struct error *err)
 {
-	size_t size = size_of(bytes);
-	uint64_t used = atomic_load(&m->control->used), at;
 	enum status st;
+	bool taken = false;
 
-	do
-		at = (uint64_t)round_up((int64_t)used, (int64_t)align_of(bytes));
-	while (!atomic_compare_exchange_weak(&m->control->used, &used, at + size));
-	TRY(reserve(m, at, size, err));
+	TRY(take_pages(m, at, size, err));
+	taken = true;
 	TRY(shm_reach(m, err));
-	*out = (char *)m->control + at;
-	if (bytes >= HUGE_PAGE)
-		madvise(*out, size, MADV_HUGEPAGE); /* as far as the machine allows it here */
+	if (size >= HUGE_PAGE) /* as far as the machine allows it here */
+		madvise((char *)m->control + at, size, MADV_HUGEPAGE);
 out:
+	if (st != OK && taken)
+		change_pages(m, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size);
 	return st;
+}
+
+/* Where pages can't be let go they are at least as if they were new. */
+void shm_discard(struct shm_memory *m, uint64_t at, size_t size)
+{
+	if (change_pages(m, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size))
+		memset((char *)m->control + at, 0, size);
 }
 
 bool shm_holds(const struct shm_memory *m, const void *data, size_t bytes)

@@ -23,7 +23,7 @@ static enum status shm_create(struct comm *c, struct error *err)
 
 	if (c->size && !g)
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", c->size);
-	st = host_group_open(g, host_of(c), c->members, c->size, err);
+	st = host_group_open(g, host_of(c), c->world, c->members, c->size, err);
 	if (st != OK)
 		free(g);
 	else
@@ -33,15 +33,24 @@ static enum status shm_create(struct comm *c, struct error *err)
 
 static void shm_free(struct comm *c)
 {
+	host_group_close(c->state);
 	if (c->world == c)
 		host_release(host_of(c));
-	host_group_close(c->state);
 	free(c->state);
 }
 
 static enum status alloc(struct comm *world, size_t bytes, void **out, struct error *err)
 {
-	return shm_alloc(host_of(world)->memory, bytes, out, err);
+	struct host *h = host_of(world);
+
+	return blocks_take(&h->blocks, h->memory, bytes, out, err);
+}
+
+static void give_back(struct comm *world, void *memory)
+{
+	struct host *h = host_of(world);
+
+	blocks_give_back(&h->blocks, h->memory, memory);
 }
 
 static void shm_enter(struct comm_request *r)
@@ -82,6 +91,7 @@ static const struct comm_ops comm_shm = {
 	.create = shm_create,
 	.free = shm_free,
 	.alloc = alloc,
+	.give_back = give_back,
 	.enter = shm_enter,
 	.advance = shm_advance,
 	.sleep = shm_sleep,
@@ -101,7 +111,7 @@ enum status shm_join(struct comm **world, struct shm_memory *memory, int rank,
 		return FAIL(err, ERR_MEMORY, "no memory for a world of %d ranks",
 			    memory->ranks);
 	TRY(host_init(&state->host, memory, rank, rank, err));
-	TRY(host_group_open(&state->group, &state->host, members, memory->ranks, err));
+	TRY(host_group_open(&state->group, &state->host, NULL, members, memory->ranks, err));
 	TRY(comm_new(&c, &comm_shm, NULL, members, memory->ranks, rank, err));
 	c->state = state;
 	c->spin = memory->spin;

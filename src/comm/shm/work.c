@@ -57,7 +57,7 @@ static void work(const struct host_group *g, const struct comm_request *r)
 	case COMM_GATHER:
 		copy_slice(r, g->me, host_buffer(g, r, r->root), own);
 		break;
-	default:
+	case COMM_BARRIER:
 		break;
 	}
 }

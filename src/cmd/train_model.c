@@ -1,0 +1,87 @@
+/* train_model.c - the model that the options ask for, and the data it is for; see training.h */
+#include "cmd/training.h"
+#include "model/mlp.h"
+#include "model/models.h"
+
+#include <stdlib.h>
+
+/* (depth + 1): as they are given, or --dim between the layers. */
+static int *widths_of(const struct config *c, const struct data *d)
+{
+	int *widths = malloc(((size_t)c->depth + 1) * sizeof(*widths));
+	const char *at = c->widths;
+
+	for (int i = 0; widths && i <= c->depth; i++) {
+		if (*c->widths) {
+			widths[i] = (int)strtol(at, (char **)(uintptr_t)&at, 10);
+			at += *at == ',';
+		} else {
+			widths[i] = c->dim;
+		}
+	}
+	if (widths && !*c->widths && d) {
+		widths[0] = d->in;
+		widths[c->depth] = d->out;
+	}
+	return widths;
+}
+
+static enum status check_widths(const int *widths, int depth, const struct data *d,
+				struct error *err)
+{
+	if (widths[0] == d->in && widths[depth] == d->out)
+		return OK;
+	FAIL(err, ERR_USAGE, "--widths from %d to %d, but the data has %d inputs and %d %s",
+	     widths[0], widths[depth], d->in, d->out, d->labelled ? "classes" : "outputs");
+	return HINT(err, "begin with %d and end with %d", d->in, d->out);
+}
+
+static enum status build_mlp(struct training *t, struct error *err)
+{
+	const struct config *c = &t->config;
+	struct mlp mlp = {.widths = widths_of(c, &t->data),
+			  .depth = c->depth,
+			  .act = (enum activation)c->activation,
+			  .norm = (enum norm_kind)c->norm,
+			  .residual = c->residual,
+			  .dropout = c->dropout};
+	enum status st;
+
+	if (!mlp.widths)
+		return FAIL(err, ERR_MEMORY, "no memory for %d layers", c->depth);
+	TRY(check_widths(mlp.widths, c->depth, &t->data, err));
+	model_init(&t->model, t->data.in, t->grid.mp);
+	TRY(mlp_build(&t->model, &mlp, err));
+out:
+	free((void *)(uintptr_t)mlp.widths);
+	return st;
+}
+
+static enum status open_data(struct training *t, struct error *err)
+{
+	const struct config *c = &t->config;
+	int *widths = widths_of(c, NULL);
+	enum status st;
+
+	if (!widths)
+		return FAIL(err, ERR_MEMORY, "no memory for %d layers", c->depth);
+	st = data_open(&t->data, c->data, (enum data_task)c->loss, widths[0], widths[c->depth],
+		       (uint64_t)c->seed, c->holdout, err);
+	free(widths);
+	return st;
+}
+
+enum status training_build_model(struct training *t, struct error *err)
+{
+	enum status st;
+
+	TRY(open_data(t, err));
+	switch ((enum model_kind)t->config.model) {
+	case MODEL_MLP:
+		TRY(build_mlp(t, err));
+		break;
+	}
+	t->loss = t->data.labelled ? &loss_cross_entropy : &loss_mse;
+out:
+	return st;
+}

@@ -1,0 +1,172 @@
+/* collect.c - see collect.h */
+#include "engine/collect.h"
+#include "base/util.h"
+#include "engine/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 1 << 16 }; /* elements on their way at once, or a row */
+
+struct collection {
+	struct engine *e;
+	int replica;
+	void *flat; /* the parameters, or their gradients */
+	enum dtype type;
+	collect_fn *fn;
+	void *arg;
+	size_t room;  /* elements of piece and rows */
+	float *piece; /* of one slice, on its way */
+	float *rows;  /* put together */
+};
+
+/* The rank that has a slice of a tensor. */
+static int rank_of(const struct collection *c, const struct tensor *t, int shard)
+{
+	const struct engine_options *o = &c->e->options;
+	int part = partition_part_of(o->partition, t->layer);
+	struct coords at = {
+		.dp = c->replica, .pp = schedule_place(o->schedule, part).stage, .mp = shard};
+
+	return grid_rank(&o->grid, at);
+}
+
+/* count values of a slice to rank 0's piece; the one that has them fills piece first. */
+static enum status move(struct collection *c, int from, size_t count, struct error *err)
+{
+	const struct engine *e = c->e;
+	struct comm_request r;
+
+	if (from == 0 || (e->number != from && e->number != 0))
+		return OK;
+	if (e->number == from)
+		comm_isend(e->options.world, 0, CHANNEL_TENSORS, c->piece,
+			   count * sizeof(float), &r);
+	else
+		comm_irecv(e->options.world, from, CHANNEL_TENSORS, c->piece,
+			   count * sizeof(float), &r);
+	return comm_wait(&r, err);
+}
+
+/* Some rows of a slice to rank 0's rows, from a column on. */
+static enum status take(struct collection *c, int tensor, int shard, int row, int rows,
+			struct error *err)
+{
+	struct engine *e = c->e;
+	const struct tensor *t = &e->options.model->tensors[tensor];
+	size_t columns = (size_t)tensor_own_columns(t, e->options.grid.mp);
+	size_t at = t->split == SPLIT_COLUMNS ? (size_t)shard * columns : 0;
+	int from = rank_of(c, t, shard);
+	enum status st;
+
+	if (e->number == from)
+		weights_read_rows(&e->weights, c->flat, c->type, tensor, row, rows, c->piece);
+	TRY(move(c, from, (size_t)rows * columns, err));
+	for (size_t r = 0; r < (size_t)rows && e->number == 0; r++)
+		memcpy(c->rows + r * (size_t)t->columns + at, c->piece + r * columns,
+		       columns * sizeof(float));
+out:
+	return st;
+}
+
+/* Slices of rows one after the other; those of columns side by side. */
+static enum status collect_tensor(struct collection *c, int tensor, struct error *err)
+{
+	const struct engine *e = c->e;
+	const struct tensor *t = &e->options.model->tensors[tensor];
+	int mp = e->options.grid.mp, rows = tensor_own_rows(t, mp);
+	int slices = t->split == SPLIT_ROWS ? mp : 1,
+	    parts = t->split == SPLIT_COLUMNS ? mp : 1;
+	int most = (int)(c->room / (size_t)t->columns);
+	enum status st = OK;
+
+	for (int slice = 0; slice < slices; slice++)
+		for (int row = 0; row < rows; row += most) {
+			int n = imin(most, rows - row);
+
+			for (int part = 0; part < parts; part++)
+				TRY(take(c, tensor, slices > 1 ? slice : part, row, n, err));
+			if (e->number == 0)
+				TRY(c->fn(c->arg, tensor, c->rows,
+					  (size_t)n * (size_t)t->columns, err));
+		}
+out:
+	return st;
+}
+
+static enum status collect(struct collection *c, struct error *err)
+{
+	struct engine *e = c->e;
+	const struct model *m = e->options.model;
+	enum status st = OK;
+
+	c->room = PIECE;
+	for (int i = 0; i < m->n_tensors; i++)
+		if ((size_t)m->tensors[i].columns > c->room)
+			c->room = (size_t)m->tensors[i].columns;
+	if (!e->passage.piece)
+		TRY(comm_alloc(e->options.world, c->room * sizeof(float),
+			       (void **)&e->passage.piece, err));
+	if (!e->passage.rows)
+		e->passage.rows = malloc(c->room * sizeof(float));
+	if (!e->passage.rows)
+		return FAIL(err, ERR_MEMORY, "no memory for tensors on their way");
+	c->piece = e->passage.piece;
+	c->rows = e->passage.rows;
+	for (int i = 0; i < m->n_tensors; i++) {
+		engine_say(e, "collecting %s", m->tensors[i].name);
+		TRY(collect_tensor(c, i, err));
+	}
+out:
+	return st;
+}
+
+enum status collect_weights(struct engine *e, int replica, collect_fn *fn, void *arg,
+			    struct error *err)
+{
+	struct collection c = {.e = e,
+			       .replica = replica,
+			       .flat = e->weights.param,
+			       .type = e->weights.type,
+			       .fn = fn,
+			       .arg = arg};
+
+	return collect(&c, err);
+}
+
+enum status collect_masters(struct engine *e, int replica, collect_fn *fn, void *arg,
+			    struct error *err)
+{
+	struct collection c = {
+		.e = e, .replica = replica, .type = DTYPE_F32, .fn = fn, .arg = arg};
+	enum status st;
+
+	if (e->weights.type == DTYPE_F32)
+		return collect_weights(e, replica, fn, arg, err);
+	if (!e->passage.masters)
+		TRY(device_alloc_shared(e->dev, MEMORY_COMM, e->weights.size * sizeof(float),
+					"the fp32 weights on their way",
+					(void **)&e->passage.masters, err));
+	TRY(sync_masters(&e->sync, &e->optim, e->passage.masters, err));
+	c.flat = e->passage.masters;
+	TRY(collect(&c, err));
+out:
+	return st;
+}
+
+enum status collect_gradients(struct engine *e, int replica, collect_fn *fn, void *arg,
+			      struct error *err)
+{
+	struct collection c = {.e = e,
+			       .replica = replica,
+			       .flat = e->weights.grad,
+			       .type = e->weights.grad_type,
+			       .fn = fn,
+			       .arg = arg};
+	enum status st;
+
+	TRY(sync_share_gradients(&e->sync, err));
+	TRY(collect(&c, err));
+out:
+	return st;
+}

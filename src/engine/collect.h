@@ -1,0 +1,24 @@
+/* collect.h - the tensors of all ranks, or their gradients, brought to rank 0 row by row. */
+#ifndef KOLM_ENGINE_COLLECT_H
+#define KOLM_ENGINE_COLLECT_H
+
+#include "engine/engine.h"
+
+/* Takes some rows of the model's tensor of that number, from its first row on. */
+typedef enum status collect_fn(void *arg, int tensor, const float *values, size_t count,
+			       struct error *err);
+
+/*
+ * Every rank calls it; rank 0's fn gets the tensors of a replica in the model's order. Not for
+ * use within a step: it allocates.
+ */
+typedef enum status collect_tensors(struct engine *e, int replica, collect_fn *fn, void *arg,
+				    struct error *err);
+collect_tensors collect_weights;
+
+/* The same for what the optimizer keeps: in 16-bit training, the fp32 weights. */
+collect_tensors collect_masters;
+/* And for the sums of gradients that the last step has left, scaled as they were. */
+collect_tensors collect_gradients;
+
+#endif

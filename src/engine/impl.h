@@ -1,0 +1,181 @@
+/* impl.h - an engine from inside. Only for engine/. */
+#ifndef KOLM_ENGINE_IMPL_H
+#define KOLM_ENGINE_IMPL_H
+
+#include "engine/buffers.h"
+#include "engine/engine.h"
+#include "model/weights.h"
+#include "optim/optim.h"
+
+/* Numbers that kernels leave in device memory; the step reads them once. */
+enum { NUMBER_LOSS, NUMBER_SQUARES, NUMBER_CORRECT, NUMBER_UNUSED, NUMBER_COUNT };
+
+/* Samples in device memory: inputs, then targets or labels, in one piece. */
+struct samples {
+	void *memory;
+	size_t bytes, rows;
+	struct view x;
+	struct target target;
+};
+
+/* A message of some rows between device memory and another rank. */
+struct message {
+	struct comm_request request;
+	struct view view;
+	size_t bytes;
+	bool out, started;
+};
+
+/* The messages of a (chunk, micro-batch). */
+struct messages {
+	struct message receive_forward, receive_backward, send_forward, send_backward;
+	int dx; /* of DX_BUFFERS: what send_backward sends */
+};
+
+/* A layer's output is there, or the gradient of its input or its weights. */
+struct computing {
+	const struct chunk *chunk;
+	const struct slot *slot;
+	const struct flow *flow; /* NULL: forward */
+	int number;		 /* of the chunk */
+	int micro_batch;
+	bool weights; /* these are the last gradients of the chunk's weights in this step */
+};
+
+/* An order that is carried out. */
+struct execution {
+	const struct order *order;
+	int rows;	/* of a micro-batch */
+	bool training;	/* otherwise nothing is dropped */
+	double divisor; /* of the loss: samples that its mean runs over */
+	struct step_result *result;
+	struct messages *messages; /* (chunks, micro_batches) */
+	int next[2];		   /* action up to which receives are posted, by direction */
+	int *dx_user;	   /* (chunks, DX_BUFFERS): the micro-batch that uses it, or -1 */
+	int *dx_turn;	   /* (chunks) */
+	int *weights_left; /* (chunks) weight gradients until the last */
+	struct computing now;
+	bool ended;	  /* the pipeline is through */
+	int64_t dx_ready; /* ns: when the last B had its input gradient */
+	/* Trials: told of each layer's weight gradient; messages do not move. */
+	void (*layer_done)(void *arg, int layer);
+	void *layer_done_arg;
+};
+
+struct engine {
+	struct device *dev; /* borrowed */
+	struct engine_options options;
+	int number, ranks;
+	struct coords at;
+	struct schedule forward;	/* of an evaluation */
+	struct comm *replicas, *slices; /* dp and mp groups; NULL where there is one of them */
+	struct comm *pipe; /* for messages between stages: the world, unless it is virtual */
+	struct chunk *chunks;
+	int n_chunks;
+	struct weights weights;
+	struct buffers buffers;
+	struct optim optim;
+	struct sync sync;
+	struct scaler scaler;
+	struct samples batch; /* of this replica, where it begins or ends the pipeline */
+	/* Of the master of grad_sync master: the batch, the outputs of a micro-batch and their
+	   gradients, of all replicas. */
+	struct samples all;
+	struct view outputs, gradients;
+	double *numbers;	/* (NUMBER_COUNT), in device memory */
+	struct report *reports; /* (ranks) what each rank knows of a step */
+	struct execution run;
+	/* collect.c: tensors on their way to rank 0, from the first time on: of one slice, put
+	   together, in the host's memory; those of the optimizer, in the device's. */
+	struct {
+		float *piece, *rows, *masters;
+	} passage;
+	int64_t sum_bytes; /* brought to sums over the slices so far */
+	struct traffic_count traffic;
+	struct engine_times times; /* of the step under way, or the last one */
+	int step;		   /* the one under way */
+	double kept_at;		   /* ms */
+};
+
+/* What a rank adds to what all know of a step. */
+struct report {
+	double loss, squares, correct, stop;
+	double keep; /* of the sum: rank 0's */
+};
+
+/* engine.c: does this rank begin or end the pipeline? Samples of a step, of this replica. */
+bool engine_needs_batch(const struct engine *e);
+int engine_batch_rows(const struct engine *e);
+/* Have all of some samples filled, from one of the global batch on; nothing where none are. */
+void engine_fill_samples(struct engine *e, const struct samples *s, int64_t first,
+			 engine_fill *fill, void *arg);
+
+/* step.c: everybody's reports added up, in the same order on all ranks. */
+enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
+			    struct error *err);
+/* Signals that ask for an end. */
+int engine_stop(const struct engine *e);
+/* In 16 bit, or when clipping, the gradients are looked at before they are used. */
+bool engine_looks(const struct engine *e);
+/* Say where we are. */
+void engine_say(struct engine *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same in a step, and have the trouble that is planned for here. */
+void engine_reach(struct engine *e, enum inject_at at, int micro_batch);
+/* The STEP of a schedule: wait for the sums, clip, update. */
+enum status engine_update(struct engine *e, struct error *err);
+
+/* message.c */
+void message_send(struct engine *e, struct comm *c, int peer, enum engine_channel channel,
+		  struct view v, int rows, struct message *m);
+void message_receive(struct engine *e, struct comm *c, int peer, enum engine_channel channel,
+		     struct view v, int rows, struct message *m);
+/* Does nothing for what was never started or is over. */
+enum status message_wait(struct engine *e, struct message *m, struct error *err);
+
+/* execute.c: all actions of an order. Loss and counts of right answers are added to numbers. */
+enum status execution_init(struct engine *e, struct error *err);
+void execution_release(struct engine *e);
+enum status engine_execute(struct engine *e, const struct order *order, struct error *err);
+/* A SEND. */
+enum status engine_send(struct engine *e, const struct action *a, struct error *err);
+struct messages *engine_messages(const struct engine *e, const struct action *a);
+
+/* compute.c: an F, E, B, I or W; send is the SEND_B that a B does in the middle, or NULL. */
+enum status engine_compute(struct engine *e, const struct action *a, const struct action *send,
+			   struct error *err);
+/* Give back what the micro-batch of an action holds. */
+enum status engine_release(struct engine *e, const struct action *a, struct error *err);
+/* Loss of rows samples whose outputs are y, from a row of the samples on; its gradient in dy.
+ */
+void engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
+		 struct view dy, int rows);
+
+/* master.c: where DataParallel does something else: the weights before the first micro-batch,
+   the inputs of one, its loss, the sums. */
+enum status master_begin(struct engine *e, struct error *err);
+enum status master_input(struct engine *e, int micro_batch, struct view *x, struct error *err);
+enum status master_loss(struct engine *e, int micro_batch, struct view y, struct view dy,
+			struct error *err);
+enum status master_reduce(struct engine *e, struct error *err);
+
+/* spoil.c: wrong results, if they are planned. What enters the backward pass of a micro-batch
+   is there; a layer's gradient is complete; is the update to be left out? A layer has computed
+   something. */
+void spoil_flow(struct engine *e, const struct chunk *c, struct view dy, int micro_batch);
+void spoil_gradient(struct engine *e, int layer);
+bool spoil_update(const struct engine *e);
+void spoil_result(struct engine *e, const struct computing *c, int layer,
+		  enum chunk_event event);
+
+/* watch.c: the time that something takes this rank, without what is waiting or pause in
+   it. The action is NULL for what belongs to no micro-batch. */
+struct watch {
+	int64_t begin, apart;
+};
+struct watch watch_begin(const struct engine *e);
+void watch_end(struct engine *e, struct watch w, enum record_kind kind, const struct action *a);
+/* The step as a whole. */
+void watch_begin_step(struct engine *e);
+void watch_end_step(struct engine *e);
+
+#endif

@@ -1,0 +1,166 @@
+/* chunk.c - a micro-batch through a chunk; see chunk.h */
+#include "model/chunk.h"
+#include "model/weights.h"
+
+void *pass_param(const struct pass *p, const struct layer *l, int k)
+{
+	return flat_at(p->weights->param, p->weights->type, p->weights->at[l->tensor + k]);
+}
+
+void *pass_grad(const struct pass *p, const struct layer *l, int k)
+{
+	return flat_at(p->weights->grad, p->weights->grad_type, p->weights->at[l->tensor + k]);
+}
+
+void pass_sum_begin(struct pass *p, struct view v, struct comm_request *sum)
+{
+	size_t bytes = view_bytes(v, p->rows);
+
+	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
+	comm_start(p->slices, COMM_ALLREDUCE,
+		   device_host_begin(p->dev, QUEUE_SEND, v.data, bytes, HOST_READS_WRITES),
+		   (size_t)p->rows * v.stride, v.type, 0, sum);
+	*p->sum_bytes += (int64_t)bytes;
+}
+
+enum status pass_sum_end(struct pass *p, struct view v, struct comm_request *sum,
+			 struct error *err)
+{
+	enum status st;
+
+	TRY(comm_wait(sum, err));
+	device_host_end(p->dev, QUEUE_SEND, v.data, view_bytes(v, p->rows), HOST_READS_WRITES);
+	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
+out:
+	return st;
+}
+
+enum status pass_gather(struct pass *p, struct view slices, int columns, struct error *err)
+{
+	size_t n = (size_t)p->rows * (size_t)columns * (size_t)comm_size(p->slices);
+	size_t bytes = n * dtype_size(slices.type);
+	void *host;
+	enum status st;
+
+	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
+	host = device_host_begin(p->dev, QUEUE_SEND, slices.data, bytes, HOST_READS_WRITES);
+	TRY(comm_run(p->slices, COMM_ALLGATHER, host, n, slices.type, 0, err));
+	device_host_end(p->dev, QUEUE_SEND, slices.data, bytes, HOST_READS_WRITES);
+	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
+	*p->sum_bytes += (int64_t)bytes;
+out:
+	return st;
+}
+
+static const struct layer *layer_of(const struct chunk_run *r, int i)
+{
+	return r->model->layers[r->chunk->first + i];
+}
+
+/* Layer i's part of what slot and flow have. */
+static void enter(struct chunk_run *r, int i)
+{
+	const struct layer *l = layer_of(r, i), *first = layer_of(r, 0);
+	struct pass *p = &r->pass;
+
+	p->weights = r->weights;
+	p->x = r->slot->input[i];
+	p->y = r->slot->input[i + 1];
+	p->saved = r->slot->saved + (l->saved_before - first->saved_before);
+	if (r->flow) {
+		p->dy = r->flow->flow[i];
+		p->kept = r->flow->kept + (l->kept_before - first->kept_before);
+	}
+}
+
+static void tell(const struct chunk_run *r, int i, enum chunk_event event)
+{
+	if (r->hook)
+		r->hook(r->arg, r->chunk->first + i, event);
+}
+
+enum status chunk_forward(struct chunk_run *r, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < r->chunk->count; i++) {
+		enter(r, i);
+		TRY(layer_of(r, i)->ops->forward(layer_of(r, i), &r->pass, err));
+		tell(r, i, CHUNK_FORWARD);
+	}
+out:
+	return st;
+}
+
+static enum status weight_gradient(struct chunk_run *r, int i, struct error *err)
+{
+	const struct layer *l = layer_of(r, i);
+	enum status st = OK;
+
+	enter(r, i);
+	r->flow->done[i] = true;
+	if (l->ops->backward_weight)
+		TRY(l->ops->backward_weight(l, &r->pass, err));
+	tell(r, i, CHUNK_WEIGHT);
+out:
+	return st;
+}
+
+/* The topmost layer whose weights have no gradient yet: they get theirs in order, so that a
+   sum over several of them knows when all are there. */
+static int next_weights(const struct chunk_run *r)
+{
+	int i = r->chunk->count - 1;
+
+	while (r->flow->done[i])
+		i--;
+	return i;
+}
+
+static enum status input_gradient(struct chunk_run *r, int i, enum chunk_weights weights,
+				  bool overlap, struct error *err)
+{
+	const struct layer *l = layer_of(r, i);
+	struct pass *p = &r->pass;
+	enum status st;
+
+	p->sum.kind = REQUEST_NONE;
+	TRY(l->ops->backward_input(l, p, err));
+	if (p->sum.kind != REQUEST_NONE) {
+		if (overlap && weights != WEIGHTS_LATER)
+			TRY(weight_gradient(r, next_weights(r), err));
+		TRY(pass_sum_end(p, p->dx, &p->sum, err));
+	}
+	tell(r, i, CHUNK_INPUT);
+	if (weights == WEIGHTS_WITH_INPUT && !r->flow->done[i])
+		TRY(weight_gradient(r, i, err));
+out:
+	return st;
+}
+
+enum status chunk_backward_input(struct chunk_run *r, struct view dx,
+				 enum chunk_weights weights, bool overlap, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < r->chunk->count; i++)
+		r->flow->done[i] = false;
+	for (int i = r->chunk->count - 1; i >= 0; i--) {
+		enter(r, i);
+		r->pass.dx = i > 0 ? r->flow->flow[i - 1] : dx;
+		TRY(input_gradient(r, i, weights, overlap, err));
+	}
+out:
+	return st;
+}
+
+enum status chunk_backward_weight(struct chunk_run *r, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = r->chunk->count - 1; i >= 0; i--)
+		if (!r->flow->done[i])
+			TRY(weight_gradient(r, i, err));
+out:
+	return st;
+}

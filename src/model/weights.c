@@ -1,0 +1,199 @@
+/* weights.c - where a rank's tensors lie, and what is in them at first; see weights.h */
+#include "model/weights.h"
+#include "base/rng.h"
+#include "base/util.h"
+
+#include <stdlib.h>
+
+enum { INIT_ELEMENTS = 1 << 14 }; /* of a tensor that are made at once, or a row */
+
+static const struct tensor *tensor_of(const struct weights *w, int tensor)
+{
+	return &w->model->tensors[tensor];
+}
+
+static int own_rows(const struct weights *w, int tensor)
+{
+	return tensor_own_rows(tensor_of(w, tensor), w->model->mp);
+}
+
+static int own_columns(const struct weights *w, int tensor)
+{
+	return tensor_own_columns(tensor_of(w, tensor), w->model->mp);
+}
+
+size_t weights_tensor_size(const struct weights *w, int tensor)
+{
+	int rows = own_rows(w, tensor), columns = own_columns(w, tensor);
+	size_t n = tensor_of(w, tensor)->matrix ? device_matrix_size(w->dev, rows, columns)
+						: (size_t)rows * (size_t)columns;
+
+	return (size_t)round_up((int64_t)n, LINE_FLOATS);
+}
+
+bool weights_is_replicated(const struct weights *w, int tensor)
+{
+	return w->model->mp > 1 && tensor_of(w, tensor)->split == SPLIT_NONE;
+}
+
+static void *rows_at(const struct weights *w, void *flat, enum dtype type, int tensor, int row)
+{
+	size_t skip = tensor_of(w, tensor)->matrix ? 0 : (size_t)row;
+
+	return flat_at(flat, type, w->at[tensor] + skip * (size_t)own_columns(w, tensor));
+}
+
+void weights_read_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
+		       int row, int rows, float *values)
+{
+	void *at = rows_at(w, flat, type, tensor, row);
+
+	if (tensor_of(w, tensor)->matrix)
+		device_matrix_read(w->dev, at, type, own_rows(w, tensor),
+				   own_columns(w, tensor), row, rows, values);
+	else
+		device_read(w->dev, at, type, (size_t)rows * (size_t)own_columns(w, tensor),
+			    values);
+}
+
+void weights_write_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
+			int row, int rows, const float *values)
+{
+	void *at = rows_at(w, flat, type, tensor, row);
+
+	if (tensor_of(w, tensor)->matrix)
+		device_matrix_write(w->dev, at, type, own_rows(w, tensor),
+				    own_columns(w, tensor), row, rows, values);
+	else
+		device_write(w->dev, at, type, (size_t)rows * (size_t)own_columns(w, tensor),
+			     values);
+}
+
+/* ---- the first values ---- */
+
+struct init_job {
+	const struct weights *w;
+	int tensor, rows; /* that are made at once */
+	uint64_t seed;
+	float *values; /* (threads, elements) */
+	size_t elements;
+};
+
+static void fill(const struct init_job *job, int row, float *values)
+{
+	const struct tensor *t = tensor_of(job->w, job->tensor);
+	int rows = own_rows(job->w, job->tensor), columns = own_columns(job->w, job->tensor);
+	int first_row = t->split == SPLIT_ROWS ? rows * job->w->shard : 0;
+	int first_column = t->split == SPLIT_COLUMNS ? columns * job->w->shard : 0;
+	uint64_t at =
+		(uint64_t)(first_row + row) * (uint64_t)t->columns + (uint64_t)first_column;
+
+	if (t->bound > 0)
+		rng_uniform(job->seed, t->stream, at, (size_t)columns, t->value - t->bound,
+			    t->value + t->bound, values);
+	else
+		for (int i = 0; i < columns; i++)
+			values[i] = t->value;
+}
+
+static void init_rows(void *arg, int part, int parts)
+{
+	const struct init_job *job = arg;
+	const struct weights *w = job->w;
+	int all = own_rows(w, job->tensor), columns = own_columns(w, job->tensor);
+	float *values = job->values + (size_t)part * job->elements;
+
+	for (int row = part * job->rows; row < all; row += parts * job->rows) {
+		int n = imin(job->rows, all - row);
+
+		for (int r = 0; r < n; r++)
+			fill(job, row + r, values + (size_t)r * (size_t)columns);
+		weights_write_rows(w, w->param, w->type, job->tensor, row, n, values);
+	}
+}
+
+static enum status init_parameters(const struct weights *w, uint64_t seed, struct error *err)
+{
+	size_t widest = (size_t)model_widest(w->model);
+	struct init_job job = {.w = w, .seed = seed};
+
+	job.elements = widest > INIT_ELEMENTS ? widest : INIT_ELEMENTS;
+	job.values =
+		malloc((size_t)device_threads(w->dev) * job.elements * sizeof(*job.values));
+	if (!job.values)
+		return FAIL(err, ERR_MEMORY, "no memory to initialise layers of width %zu",
+			    widest);
+	for (job.tensor = 0; job.tensor < w->model->n_tensors; job.tensor++) {
+		if (w->at[job.tensor] == WEIGHTS_ELSEWHERE)
+			continue;
+		job.rows = imax(1, INIT_ELEMENTS / own_columns(w, job.tensor));
+		device_parallel(w->dev, init_rows, &job);
+	}
+	free(job.values);
+	return OK;
+}
+
+/* ---- places ---- */
+
+static void place(struct weights *w, const struct chunk *chunks, int n_chunks)
+{
+	const struct model *m = w->model;
+
+	for (int i = 0; i < m->n_tensors; i++)
+		w->at[i] = WEIGHTS_ELSEWHERE;
+	for (int c = 0; c < n_chunks; c++)
+		for (int i = chunks[c].first; i < chunks[c].first + chunks[c].count; i++) {
+			const struct layer *l = m->layers[i];
+
+			w->begin[i] = w->size;
+			for (int t = l->tensor; t < l->tensor + l->n_tensors; t++) {
+				w->at[t] = w->size;
+				w->size += weights_tensor_size(w, t);
+			}
+		}
+}
+
+enum status weights_init(struct weights *w, struct device *dev, const struct model *m,
+			 const struct chunk *chunks, int n_chunks,
+			 const struct weights_options *o, struct error *err)
+{
+	enum status st;
+
+	*w = (struct weights){.dev = dev,
+			      .model = m,
+			      .shard = o->shard,
+			      .type = o->type,
+			      .grad_type = o->grad_type};
+	w->at = calloc((size_t)m->n_tensors + 1, sizeof(*w->at));
+	w->begin = calloc((size_t)m->count + 1, sizeof(*w->begin));
+	if (!w->at || !w->begin) {
+		st = FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
+		goto out;
+	}
+	place(w, chunks, n_chunks);
+	if (o->share_params)
+		TRY(device_alloc_shared(dev, MEMORY_PARAMS, w->size * dtype_size(w->type),
+					"the parameters", &w->param, err));
+	else
+		TRY(device_alloc(dev, MEMORY_PARAMS, w->size * dtype_size(w->type),
+				 "the parameters", &w->param, err));
+	TRY(device_alloc_shared(dev, MEMORY_GRADS, w->size * dtype_size(w->grad_type),
+				"the gradients", &w->grad, err));
+	if (!o->plan)
+		TRY(init_parameters(w, o->seed, err));
+out:
+	if (st != OK)
+		weights_release(w);
+	return st;
+}
+
+void weights_release(struct weights *w)
+{
+	if (w->dev) {
+		device_free(w->dev, w->grad);
+		device_free(w->dev, w->param);
+	}
+	free(w->at);
+	free(w->begin);
+	*w = (struct weights){0};
+}
