@@ -1,6 +1,7 @@
 /* profile.c - where the time of ranks went, and what operations took on average. */
 #include "base/util.h"
 #include "comm/comm.h"
+#include "engine/engine.h"
 #include "trace/compare.h"
 
 #include <stdlib.h>
