@@ -90,11 +90,13 @@ static struct pass enter(const struct layer *l, const struct pass *p, int i)
 	}
 	q.x = i > 0 ? p->saved[i - 1] : p->x;
 	q.y = i < between(l) ? p->saved[i] : p->y;
+	q.saved = p->saved + saved;
+	q.sum.kind = REQUEST_NONE;
+	if (!p->kept) /* forward */
+		return q;
 	q.dy = i < between(l) ? p->kept[i] : p->dy;
 	q.dx = i > 0 ? p->kept[i - 1] : p->dx;
-	q.saved = p->saved + saved;
 	q.kept = p->kept + kept;
-	q.sum.kind = REQUEST_NONE;
 	return q;
 }
 
