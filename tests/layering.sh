@@ -18,7 +18,7 @@ declare -A rank=(
 	[device]=1 [comm]=1 [grid]=1 [schedule]=1
 	[model]=2 [optim]=2 [data]=2 [launch]=2
 	[engine]=3
-	[config]=4
+	[config]=4 [lib]=4
 	[trace]=5
 	[report]=6 [study]=6
 	[cmd]=7

@@ -5,6 +5,7 @@
  * it on a device that keeps accounts but hands out addresses only.
  */
 #include "base/room.h"
+#include "base/machine.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "cmd/training.h"
@@ -75,7 +76,7 @@ static enum status predict(const struct training *t, struct prediction *p, struc
 	int ranks = grid_size(&t->grid);
 	struct device_options options = {.threads = t->config.threads
 							    ? t->config.threads
-							    : imax(1, launch_cores() / ranks),
+							    : imax(1, machine_cores() / ranks),
 					 .memory = t->config.device_memory,
 					 .ranks = ranks,
 					 .plan = true};

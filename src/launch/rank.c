@@ -1,5 +1,6 @@
 /* rank.c - a rank's side of a launch: what it sets up before its function runs. */
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/util.h"
 #include "comm/self.h"
 #include "device/device.h"
@@ -76,7 +77,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 	struct rank r = {.number = start->number,
 			 .ranks = ranks,
 			 .locals = ranks,
-			 .host_cores = launch_cores(),
+			 .host_cores = machine_cores(),
 			 .memory = start->memory,
 			 .board = board,
 			 .pulse = &board->pulse};

@@ -20,12 +20,15 @@ static enum kolm_status status_of(enum status st)
 	case ERR_MEMORY:
 		return KOLM_MEMORY;
 	case ERR_FAILED:
+	case ERR_INTERRUPTED:
+	case ERR_TERMINATED:
+	case ERR_HANGUP:
 		break;
 	}
 	return KOLM_FAILED;
 }
 
-enum kolm_status kolm_error_out(const struct error *from, struct kolm_error *to)
+enum kolm_status lib_error_out(const struct error *from, struct kolm_error *to)
 {
 	if (to) {
 		to->status = status_of(from->code);
@@ -35,7 +38,7 @@ enum kolm_status kolm_error_out(const struct error *from, struct kolm_error *to)
 	return status_of(from->code);
 }
 
-enum status kolm_error_in(const struct kolm_error *from, struct error *to)
+enum status lib_error_in(const struct kolm_error *from, struct error *to)
 {
 	enum status st = from->status == KOLM_USAGE    ? ERR_USAGE
 			 : from->status == KOLM_MEMORY ? ERR_MEMORY
@@ -45,7 +48,7 @@ enum status kolm_error_in(const struct kolm_error *from, struct error *to)
 	return *from->hint ? HINT(to, "%s", from->hint) : st;
 }
 
-bool kolm_find_name(const char *what, const char *name, const char *const *names, int *out,
+bool lib_find_name(const char *what, const char *name, const char *const *names, int *out,
 		    struct error *err)
 {
 	char list[160] = "";

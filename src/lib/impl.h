@@ -4,7 +4,7 @@
 
 #include "engine/engine.h"
 
-#include "../include/kolm.h"
+#include <kolm.h>
 
 struct kolm_world {
 	struct comm *comm;
@@ -31,23 +31,28 @@ struct kolm_model {
 };
 
 /* lib/layer.c: a layer of the caller's own kind. */
+struct own_scratch {
+	float *memory;	 /* (KOLM_OPEN_MAX, elements) */
+	size_t elements; /* rows of a micro-batch times the widest that anything is */
+};
 struct own_config {
 	const struct kolm_layer_kind *kind;
 	double flops;
+	struct own_scratch *scratch; /* the engine's; set when it is made */
 	/* followed by the caller's */
 };
 extern const struct layer_ops layer_own;
 struct layer *layer_own_new(const struct wanted_layer *w);
 
 /* lib/model.c: the layers of a model for a grid. */
-enum status kolm_model_build(const struct kolm_model *model, int mp, struct model *out,
+enum status lib_build_model(const struct kolm_model *model, int mp, struct model *out,
 			     struct error *err);
 
 /* lib/error.c: between the library's errors and ours. */
-enum kolm_status kolm_error_out(const struct error *from, struct kolm_error *to);
-enum status kolm_error_in(const struct kolm_error *from, struct error *to);
+enum kolm_status lib_error_out(const struct error *from, struct kolm_error *to);
+enum status lib_error_in(const struct kolm_error *from, struct error *to);
 /* Which of a list of names; false, with an error, if none. */
-bool kolm_find_name(const char *what, const char *name, const char *const *names, int *out,
+bool lib_find_name(const char *what, const char *name, const char *const *names, int *out,
 		    struct error *err);
 
 #endif

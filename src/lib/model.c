@@ -19,7 +19,7 @@ enum kolm_status kolm_model_new(struct kolm_model **out, int inputs, struct kolm
 		FAIL(&own, ERR_USAGE, "a model of %d inputs", inputs);
 	if (own.code != OK) {
 		free(m);
-		return kolm_error_out(&own, err);
+		return lib_error_out(&own, err);
 	}
 	m->inputs = inputs;
 	*out = m;
@@ -56,13 +56,13 @@ enum kolm_status kolm_model_linear(struct kolm_model *model, int outputs,
 
 	if (outputs < 1)
 		FAIL(&own, ERR_USAGE, "a linear layer of %d outputs", outputs);
-	else if (kolm_find_name("activation", activation, activation_names, &act, &own))
+	else if (lib_find_name("activation", activation, activation_names, &act, &own))
 		append(model,
 		       (struct wanted_layer){.what = WANTED_LINEAR,
 					     .outputs = outputs,
 					     .act = (enum activation)act},
 		       &own);
-	return own.code == OK ? KOLM_OK : kolm_error_out(&own, err);
+	return own.code == OK ? KOLM_OK : lib_error_out(&own, err);
 }
 
 enum kolm_status kolm_model_norm(struct kolm_model *model, const char *norm,
@@ -71,11 +71,11 @@ enum kolm_status kolm_model_norm(struct kolm_model *model, const char *norm,
 	struct error own = {0};
 	int kind;
 
-	if (kolm_find_name("norm", norm, norm_names, &kind, &own) && kind != NORM_NONE)
+	if (lib_find_name("norm", norm, norm_names, &kind, &own) && kind != NORM_NONE)
 		append(model,
 		       (struct wanted_layer){.what = WANTED_NORM, .norm = (enum norm_kind)kind},
 		       &own);
-	return own.code == OK ? KOLM_OK : kolm_error_out(&own, err);
+	return own.code == OK ? KOLM_OK : lib_error_out(&own, err);
 }
 
 enum kolm_status kolm_model_dropout(struct kolm_model *model, double dropout,
@@ -88,7 +88,7 @@ enum kolm_status kolm_model_dropout(struct kolm_model *model, double dropout,
 	else if (dropout > 0)
 		append(model,
 		       (struct wanted_layer){.what = WANTED_DROPOUT, .dropout = dropout}, &own);
-	return own.code == OK ? KOLM_OK : kolm_error_out(&own, err);
+	return own.code == OK ? KOLM_OK : lib_error_out(&own, err);
 }
 
 enum kolm_status kolm_model_layer(struct kolm_model *model, const struct kolm_layer_kind *kind,
@@ -110,7 +110,7 @@ enum kolm_status kolm_model_layer(struct kolm_model *model, const struct kolm_la
 	if (own.code == OK)
 		return KOLM_OK;
 	free(w.config);
-	return kolm_error_out(&own, err);
+	return lib_error_out(&own, err);
 }
 
 /* ---- for a grid ---- */
@@ -162,7 +162,7 @@ static struct layer *layer_of(const struct kolm_model *m, int i, int in, bool in
 	return layer_own_new(w);
 }
 
-enum status kolm_model_build(const struct kolm_model *model, int mp, struct model *out,
+enum status lib_build_model(const struct kolm_model *model, int mp, struct model *out,
 			     struct error *err)
 {
 	enum status st = OK;

@@ -26,7 +26,7 @@ enum kolm_status kolm_world_alone(struct kolm_world **out, struct kolm_error *er
 	if (comm_open_self(&comm, &own) == OK && wrap(comm, 1, out, &own) == OK)
 		return KOLM_OK;
 	comm_free(comm);
-	return kolm_error_out(&own, err);
+	return lib_error_out(&own, err);
 }
 
 struct forked {
@@ -42,7 +42,7 @@ static enum status run_rank(struct comm *comm, void *arg, struct error *err)
 
 	if (f->fn(&world, f->arg, &own) == KOLM_OK)
 		return OK;
-	return kolm_error_in(&own, err);
+	return lib_error_in(&own, err);
 }
 
 enum kolm_status kolm_world_fork(int ranks, kolm_rank_fn *fn, void *arg, struct kolm_error *err)
@@ -52,7 +52,7 @@ enum kolm_status kolm_world_fork(int ranks, kolm_rank_fn *fn, void *arg, struct 
 
 	if (comm_fork(ranks, run_rank, &f, &own) == OK)
 		return KOLM_OK;
-	return kolm_error_out(&own, err);
+	return lib_error_out(&own, err);
 }
 
 enum kolm_status kolm_world_mpi(struct kolm_world **out, const void *communicator,
@@ -66,7 +66,7 @@ enum kolm_status kolm_world_mpi(struct kolm_world **out, const void *communicato
 	    wrap(comm, place.locals, out, &own) == OK)
 		return KOLM_OK;
 	comm_free(comm);
-	return kolm_error_out(&own, err);
+	return lib_error_out(&own, err);
 }
 
 int kolm_world_rank(const struct kolm_world *world)
