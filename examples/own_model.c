@@ -76,8 +76,8 @@ static enum kolm_status gain_backward_weight(const struct kolm_layer *l, const v
 	return KOLM_OK;
 }
 
-static const struct kolm_layer_kind gain = {"gain", 1, gain_describe, gain_forward,
-					    gain_backward_input, gain_backward_weight};
+static const struct kolm_layer_kind gain = {
+	"gain", 1, gain_describe, gain_forward, gain_backward_input, gain_backward_weight};
 
 /* A function to learn: sample number i is the same on every rank. */
 static void fill(void *arg, int64_t first, int rows, const struct kolm_batch *b)

@@ -186,10 +186,10 @@ struct kolm_options {
 	int threads; /* per rank; 0: its share of the cores */
 };
 
-#define KOLM_OPTIONS                                                                         \
-	{                                                                                    \
-		sizeof(struct kolm_options), 1, 1, 1, 64, 1, "1f1b", 0, "fp32", "sgd",       \
-			"mse", "cpu", 0.001, 0.9, 0.9, 0.999, 1e-8, 0, 0, 0, 0, 0            \
+#define KOLM_OPTIONS                                                                          \
+	{                                                                                     \
+		sizeof(struct kolm_options), 1, 1, 1, 64, 1, "1f1b", 0, "fp32", "sgd", "mse", \
+			"cpu", 0.001, 0.9, 0.9, 0.999, 1e-8, 0, 0, 0, 0, 0                    \
 	}
 
 struct kolm_engine;

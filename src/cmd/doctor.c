@@ -269,7 +269,7 @@ static void check_container(struct doctor *d)
 
 static enum status open_cpu(struct device **dev, struct error *err)
 {
-	struct device_options o = {.pin = false};
+	struct device_options o = {.kernels = getenv("KOLM_CPU"), .pin = false};
 
 	return device_open(dev, "cpu", &o, err);
 }

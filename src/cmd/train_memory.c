@@ -11,6 +11,7 @@
 #include "cmd/training.h"
 #include "comm/shm/shm.h"
 
+#include <stdlib.h>
 #include <stdio.h>
 
 /* What comm_alloc gives for other things than the engine, per rank and per pair of ranks. */
@@ -74,7 +75,8 @@ out:
 static enum status predict(const struct training *t, struct prediction *p, struct error *err)
 {
 	int ranks = grid_size(&t->grid);
-	struct device_options options = {.threads = t->config.threads
+	struct device_options options = {.kernels = getenv("KOLM_CPU"),
+					 .threads = t->config.threads
 							    ? t->config.threads
 							    : imax(1, machine_cores() / ranks),
 					 .memory = t->config.device_memory,

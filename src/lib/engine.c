@@ -67,8 +67,7 @@ static struct scaler scaler_of(enum dtype type)
 {
 	if (type != DTYPE_F16)
 		return (struct scaler){.scale = 1};
-	return (struct scaler){
-		.scale = 65536, .growth = 2, .backoff = 0.5, .interval = 2000};
+	return (struct scaler){.scale = 65536, .growth = 2, .backoff = 0.5, .interval = 2000};
 }
 
 static struct engine_options options_of(const struct kolm_engine *e,
@@ -76,30 +75,29 @@ static struct engine_options options_of(const struct kolm_engine *e,
 {
 	enum { BUCKET = 25 << 20 };
 
-	return (struct engine_options){
-		.model = &e->model,
-		.loss = losses[c->loss],
-		.rows = o->batch / (o->dp * o->micro_batches),
-		.micro_batches = o->micro_batches,
-		.optimizer = {.kind = (enum optimizer)c->optimizer,
-			      .lr = (float)o->lr,
-			      .momentum = (float)o->momentum,
-			      .beta1 = (float)o->beta1,
-			      .beta2 = (float)o->beta2,
-			      .eps = (float)o->eps,
-			      .weight_decay = (float)o->weight_decay},
-		.clip = o->clip_grad,
-		.seed = o->seed,
-		.grad_sync = SYNC_DDP,
-		.bucket_bytes = BUCKET,
-		.zero = o->zero != 0,
-		.type = (enum dtype)c->precision,
-		.grad_type = (enum dtype)c->precision,
-		.scaler = scaler_of((enum dtype)c->precision),
-		.world = e->world->comm,
-		.grid = {.dp = o->dp, .pp = o->pp, .mp = o->mp},
-		.partition = &e->partition,
-		.schedule = &e->schedule};
+	return (struct engine_options){.model = &e->model,
+				       .loss = losses[c->loss],
+				       .rows = o->batch / (o->dp * o->micro_batches),
+				       .micro_batches = o->micro_batches,
+				       .optimizer = {.kind = (enum optimizer)c->optimizer,
+						     .lr = (float)o->lr,
+						     .momentum = (float)o->momentum,
+						     .beta1 = (float)o->beta1,
+						     .beta2 = (float)o->beta2,
+						     .eps = (float)o->eps,
+						     .weight_decay = (float)o->weight_decay},
+				       .clip = o->clip_grad,
+				       .seed = o->seed,
+				       .grad_sync = SYNC_DDP,
+				       .bucket_bytes = BUCKET,
+				       .zero = o->zero != 0,
+				       .type = (enum dtype)c->precision,
+				       .grad_type = (enum dtype)c->precision,
+				       .scaler = scaler_of((enum dtype)c->precision),
+				       .world = e->world->comm,
+				       .grid = {.dp = o->dp, .pp = o->pp, .mp = o->mp},
+				       .partition = &e->partition,
+				       .schedule = &e->schedule};
 }
 
 /* ---- making one ---- */
@@ -118,11 +116,11 @@ static enum status open_device(struct kolm_engine *e, const struct kolm_options 
 			       struct error *err)
 {
 	int ranks = e->world->locals, cores = machine_cores();
-	struct device_options options = {
-		.threads = o->threads > 0 ? o->threads : imax(1, cores / ranks),
-		.crowded = ranks > cores,
-		.rank = comm_rank(e->world->comm),
-		.ranks = comm_size(e->world->comm)};
+	struct device_options options = {.threads = o->threads > 0 ? o->threads
+								   : imax(1, cores / ranks),
+					 .crowded = ranks > cores,
+					 .rank = comm_rank(e->world->comm),
+					 .ranks = comm_size(e->world->comm)};
 	enum status st;
 
 	TRY(device_open(&e->dev, o->device, &options, err));
@@ -147,9 +145,9 @@ static enum status set_scratch(struct kolm_engine *e, int rows, struct error *er
 		return OK;
 	e->scratch.elements = (size_t)rows * (size_t)model_widest(&e->model);
 	e->scratch.memory = malloc(KOLM_OPEN_MAX * e->scratch.elements * sizeof(float));
-	return e->scratch.memory ? OK
-				 : FAIL(err, ERR_MEMORY, "no memory for copies of %d rows",
-					rows);
+	return e->scratch.memory
+		       ? OK
+		       : FAIL(err, ERR_MEMORY, "no memory for copies of %d rows", rows);
 }
 
 static enum status build(struct kolm_engine *e, const struct kolm_model *model,
@@ -239,11 +237,11 @@ enum kolm_status kolm_engine_step(struct kolm_engine *engine, kolm_fill *fill, v
 	if (engine_step(engine->engine, engine->steps, &r, &own) != OK)
 		return lib_error_out(&own, err);
 	engine->steps++;
-	*result = (struct kolm_result){
-		.loss = r.loss,
-		.grad_norm = r.grad_norm,
-		.skipped = r.skipped,
-		.step_ms = (double)engine_times(engine->engine)->step * 1e-6};
+	*result = (struct kolm_result){.loss = r.loss,
+				       .grad_norm = r.grad_norm,
+				       .skipped = r.skipped,
+				       .step_ms = (double)engine_times(engine->engine)->step *
+						  1e-6};
 	return KOLM_OK;
 }
 

@@ -49,7 +49,7 @@ enum status lib_error_in(const struct kolm_error *from, struct error *to)
 }
 
 bool lib_find_name(const char *what, const char *name, const char *const *names, int *out,
-		    struct error *err)
+		   struct error *err)
 {
 	char list[160] = "";
 	size_t n = 0;

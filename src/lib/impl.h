@@ -39,20 +39,20 @@ struct own_config {
 	const struct kolm_layer_kind *kind;
 	double flops;
 	struct own_scratch *scratch; /* the engine's; set when it is made */
-	/* followed by the caller's */
+				     /* followed by the caller's */
 };
 extern const struct layer_ops layer_own;
 struct layer *layer_own_new(const struct wanted_layer *w);
 
 /* lib/model.c: the layers of a model for a grid. */
 enum status lib_build_model(const struct kolm_model *model, int mp, struct model *out,
-			     struct error *err);
+			    struct error *err);
 
 /* lib/error.c: between the library's errors and ours. */
 enum kolm_status lib_error_out(const struct error *from, struct kolm_error *to);
 enum status lib_error_in(const struct kolm_error *from, struct error *to);
 /* Which of a list of names; false, with an error, if none. */
 bool lib_find_name(const char *what, const char *name, const char *const *names, int *out,
-		    struct error *err);
+		   struct error *err);
 
 #endif

@@ -179,8 +179,8 @@ static struct opened *find(struct kolm_pass *pass, const void *data)
 	return NULL;
 }
 
-static float *open_view(struct kolm_pass *pass, struct view v, int rows, int columns, int access,
-			size_t *stride)
+static float *open_view(struct kolm_pass *pass, struct view v, int rows, int columns,
+			int access, size_t *stride)
 {
 	struct device *dev = pass->pass->dev;
 	struct opened *o;

@@ -86,8 +86,8 @@ enum kolm_status kolm_model_dropout(struct kolm_model *model, double dropout,
 	if (!(dropout >= 0 && dropout < 1))
 		FAIL(&own, ERR_USAGE, "dropout of %g is no share from 0 to below 1", dropout);
 	else if (dropout > 0)
-		append(model,
-		       (struct wanted_layer){.what = WANTED_DROPOUT, .dropout = dropout}, &own);
+		append(model, (struct wanted_layer){.what = WANTED_DROPOUT, .dropout = dropout},
+		       &own);
 	return own.code == OK ? KOLM_OK : lib_error_out(&own, err);
 }
 
@@ -132,13 +132,13 @@ static bool needs_whole_rows(const struct kolm_model *m, int i)
 static struct layer *linear_of(const struct kolm_model *m, int i, int in, bool in_sliced)
 {
 	const struct wanted_layer *w = &m->layers[i];
-	struct linear_config c = {
-		.out = w->outputs,
-		.act = w->act,
-		.bound = sqrtf((w->act != ACT_NONE ? 6.0f : 3.0f) / (float)in),
-		.split = in_sliced		  ? LINEAR_ROWS
-			 : needs_whole_rows(m, i) ? LINEAR_GATHERED
-						  : LINEAR_COLUMNS};
+	struct linear_config c = {.out = w->outputs,
+				  .act = w->act,
+				  .bound =
+					  sqrtf((w->act != ACT_NONE ? 6.0f : 3.0f) / (float)in),
+				  .split = in_sliced		    ? LINEAR_ROWS
+					   : needs_whole_rows(m, i) ? LINEAR_GATHERED
+								    : LINEAR_COLUMNS};
 
 	return layer_new(&layer_linear, &c, sizeof(c));
 }
@@ -163,7 +163,7 @@ static struct layer *layer_of(const struct kolm_model *m, int i, int in, bool in
 }
 
 enum status lib_build_model(const struct kolm_model *model, int mp, struct model *out,
-			     struct error *err)
+			    struct error *err)
 {
 	enum status st = OK;
 
