@@ -159,6 +159,11 @@ out:
 	return st;
 }
 
+static const struct layer *inner(const struct layer *l, int i)
+{
+	return i < config_of(l)->count ? config_of(l)->inner[i] : NULL;
+}
+
 static void release(struct layer *l)
 {
 	const struct block_config *c = config_of(l);
@@ -174,5 +179,6 @@ const struct layer_ops layer_block = {
 	.forward = forward,
 	.backward_input = backward_input,
 	.backward_weight = backward_weight,
+	.inner = inner,
 	.release = release,
 };
