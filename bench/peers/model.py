@@ -1,19 +1,59 @@
-"""The linear stack, its loss and its optimizers in PyTorch, as kolm defines them."""
+"""The stack of src/model/mlp.h, its loss and its optimizers in PyTorch, as kolm defines them."""
 import torch
+from torch.nn import functional
+
+ACTIVATIONS = {"none": lambda x: x, "relu": torch.relu, "gelu": functional.gelu,
+               "tanh": torch.tanh, "silu": functional.silu}
+EPS = 1e-5
+
+
+class RMSNorm(torch.nn.Module):
+    """By its definition: PyTorch has one only from 2.4 on."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS) * self.weight
+
+
+NORMS = {"layer": lambda width: torch.nn.LayerNorm(width, eps=EPS), "rms": RMSNorm}
+
+
+class Layer(torch.nn.Linear):
+    """A linear layer with what goes before and behind it."""
+
+    def __init__(self, inputs, outputs, activation, norm=None, bridged=False, dropout=0.0):
+        super().__init__(inputs, outputs)
+        self.activation = ACTIVATIONS[activation]
+        self.norm = norm
+        self.bridged = bridged
+        self.dropout = dropout
+
+    def forward(self, x, kept=None):
+        """kept: 1 for every element that dropout keeps, 0 for the others; None: all are."""
+        y = self.activation(super().forward(self.norm(x) if self.norm else x))
+        if kept is not None:
+            y = y * kept * (1 / (1 - self.dropout))
+        return x + y if self.bridged else y
 
 
 class Stack(torch.nn.Module):
-    def __init__(self, sizes, activation):
+    def __init__(self, sizes, activation, norm="none", residual=False, dropout=0.0):
         super().__init__()
+        last = len(sizes) - 2
         self.layers = torch.nn.ModuleList(
-            torch.nn.Linear(i, o) for i, o in zip(sizes[:-1], sizes[1:]))
-        self.activation = {"relu": torch.relu, "gelu": torch.nn.functional.gelu,
-                           "none": lambda x: x}[activation]
+            Layer(i, o, activation if k < last else "none",
+                  NORMS[norm](i) if norm != "none" and k > 0 else None,
+                  residual and i == o and k < last, dropout)
+            for k, (i, o) in enumerate(zip(sizes[:-1], sizes[1:])))
 
-    def forward(self, x):
-        for layer in self.layers[:-1]:
-            x = self.activation(layer(x))
-        return self.layers[-1](x)
+    def forward(self, x, masks=None):
+        """masks: of every layer but the last, (rows, width); None: nothing is dropped."""
+        for layer, kept in zip(self.layers, [*(masks or [None] * (len(self.layers) - 1)), None]):
+            x = layer(x, kept)
+        return x
 
 
 def make_optimizer(model, o):
@@ -28,16 +68,17 @@ def make_optimizer(model, o):
                              weight_decay=o["weight_decay"])
 
 
-def train_step(model, optimizer, x, y, micro_batches, clip=0.0):
+def train_step(model, optimizer, x, y, micro_batches, clip=0.0, masks=None):
     """One optimizer step with accumulation; returns the loss over the whole batch."""
     optimizer.zero_grad()
     total = 0.0
-    for xs, ys in zip(x.chunk(micro_batches), y.chunk(micro_batches)):
-        out = model(xs)
+    cut = [m.chunk(micro_batches) for m in masks or []]
+    for i, (xs, ys) in enumerate(zip(x.chunk(micro_batches), y.chunk(micro_batches))):
+        out = model(xs, [c[i] for c in cut] if masks else None)
         if ys.dtype == torch.int64:
-            loss = torch.nn.functional.cross_entropy(out, ys)
+            loss = functional.cross_entropy(out, ys)
         else:
-            loss = torch.nn.functional.mse_loss(out, ys)
+            loss = functional.mse_loss(out, ys)
         (loss / micro_batches).backward()
         total += loss.item() / micro_batches
     if clip > 0:

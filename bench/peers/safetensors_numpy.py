@@ -4,7 +4,8 @@ import struct
 
 import numpy
 
-DTYPES = {"F32": numpy.float32, "F16": numpy.float16, "I32": numpy.int32}
+DTYPES = {"F32": numpy.float32, "F16": numpy.float16, "I32": numpy.int32,
+          "U8": numpy.uint8}
 
 
 def load(path):

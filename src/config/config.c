@@ -169,7 +169,7 @@ static const struct option options[] = {
 	 .help = "keep what every rank did in the last N steps in timeline.json, for kolm trace and Perfetto"},
 	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
 	 .initial = "", .meta = "DIR", .unsaved = true, .reserved = true,
-	 .help = "write weights and batches for a check elsewhere (at most 20 steps)"},
+	 .help = "write weights, batches and dropout masks for a check elsewhere (at most 20 steps)"},
 	{"config", .group = "Output", .type = OPTION_STRING, TEXT_AT(config_file), .initial = "",
 	 .meta = "FILE", .unsaved = true, .reserved = true,
 	 .help = "read options from JSON, such as config.json of a run; the command line wins"},

@@ -105,7 +105,8 @@ out:
 static enum status remove_old(const char *folder, struct error *err)
 {
 	static const char *const names[] = {"initial.safetensors", "batches.safetensors",
-					    "final.safetensors", "check.json"};
+					    "masks.safetensors", "final.safetensors",
+					    "check.json"};
 	char path[PATH_MAX];
 	enum status st = OK;
 
@@ -140,14 +141,18 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 	*d = (struct dump){.folder = folder,
 			   .writes = e->number == 0,
 			   .batches = {.fd = -1},
+			   .masks = {.file = {.fd = -1}},
 			   .batch = batch,
 			   .rows = e->options.rows};
 	TRY(allocate(d, e, err));
 	if (d->writes)
 		TRY(remove_old(folder, err));
 	TRY(dump_weights(e, folder, "initial.safetensors", err));
-	if (d->writes)
+	if (d->writes) {
 		TRY(begin_batches(d, e, steps, err));
+		TRY(masks_begin(&d->masks, folder, e->options.model, e->options.seed, batch,
+				steps, err));
+	}
 out:
 	if (st != OK)
 		dump_abort(d);
@@ -182,6 +187,7 @@ enum status dump_batch(struct dump *d, const struct engine *e, struct data *data
 			data_batch(data, e->dev, step, d->batch, first, rows, &d->chunk);
 			TRY(write_chunk(d, e, rows, pass == 0, err));
 		}
+	TRY(masks_add(&d->masks, step, err));
 out:
 	return st;
 }
@@ -217,8 +223,10 @@ enum status dump_end(struct dump *d, struct engine *e, dump_options_fn *put_opti
 {
 	enum status st;
 
-	if (d->writes)
+	if (d->writes) {
 		TRY(file_commit(&d->batches, err));
+		TRY(masks_end(&d->masks, err));
+	}
 	TRY(dump_weights(e, d->folder, "final.safetensors", err));
 	if (d->writes)
 		TRY(write_check(d, e, put_options, options, losses, steps, err));
@@ -232,8 +240,9 @@ void dump_abort(struct dump *d)
 	if (!d->folder)
 		return;
 	file_abort(&d->batches);
+	masks_abort(&d->masks);
 	free(d->chunk.x.data);
 	free(d->chunk.target.data);
 	free(d->chunk.labels);
-	*d = (struct dump){.batches = {.fd = -1}};
+	*d = (struct dump){.batches = {.fd = -1}, .masks = {.file = {.fd = -1}}};
 }

@@ -77,26 +77,32 @@ static double flops(const struct layer *l)
 	return n;
 }
 
-/* The block's pass as inner layer i sees it. */
+/* The block's pass as inner layer i sees it: forward, where there are no gradients yet. */
 static struct pass enter(const struct layer *l, const struct pass *p, int i)
 {
 	const struct block_config *c = config_of(l);
 	struct pass q = *p;
-	int saved = between(l), kept = between(l);
 
-	for (int k = 0; k < i; k++) {
-		saved += c->inner[k]->n_saved;
-		kept += c->inner[k]->n_kept;
-	}
 	q.x = i > 0 ? p->saved[i - 1] : p->x;
 	q.y = i < between(l) ? p->saved[i] : p->y;
-	q.saved = p->saved + saved;
-	q.sum.kind = REQUEST_NONE;
-	if (!p->kept) /* forward */
-		return q;
+	q.saved = p->saved + between(l);
+	for (int k = 0; k < i; k++)
+		q.saved += c->inner[k]->n_saved;
+	return q;
+}
+
+/* Backward. */
+static struct pass enter_back(const struct layer *l, const struct pass *p, int i)
+{
+	const struct block_config *c = config_of(l);
+	struct pass q = enter(l, p, i);
+
 	q.dy = i < between(l) ? p->kept[i] : p->dy;
 	q.dx = i > 0 ? p->kept[i - 1] : p->dx;
-	q.kept = p->kept + kept;
+	q.kept = p->kept + between(l);
+	for (int k = 0; k < i; k++)
+		q.kept += c->inner[k]->n_kept;
+	q.sum.kind = REQUEST_NONE;
 	return q;
 }
 
@@ -126,7 +132,7 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 	if (c->bridged) /* an inner layer may change its copy */
 		device_copy(p->dev, p->kept[c->count - 1], 0, p->dy, 0, p->rows, layer_out(l));
 	for (int i = c->count - 1; i >= 0; i--) {
-		struct pass q = enter(l, p, i);
+		struct pass q = enter_back(l, p, i);
 
 		TRY(c->inner[i]->ops->backward_input(c->inner[i], &q, err));
 		if (q.sum.kind != REQUEST_NONE)
@@ -144,13 +150,18 @@ static enum status backward_weight(const struct layer *l, struct pass *p, struct
 	enum status st = OK;
 
 	for (int i = c->count - 1; i >= 0; i--) {
-		struct pass q = enter(l, p, i);
+		struct pass q = enter_back(l, p, i);
 
 		if (c->inner[i]->ops->backward_weight)
 			TRY(c->inner[i]->ops->backward_weight(c->inner[i], &q, err));
 	}
 out:
 	return st;
+}
+
+static const struct layer *inner(const struct layer *l, int i)
+{
+	return i < config_of(l)->count ? config_of(l)->inner[i] : NULL;
 }
 
 static void release(struct layer *l)
@@ -168,5 +179,6 @@ const struct layer_ops layer_block = {
 	.forward = forward,
 	.backward_input = backward_input,
 	.backward_weight = backward_weight,
+	.inner = inner,
 	.release = release,
 };

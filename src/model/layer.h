@@ -91,6 +91,8 @@ struct layer_ops {
 	/* NULL: it has no tensors. */
 	enum status (*backward_weight)(const struct layer *l, struct pass *p,
 				       struct error *err);
+	/* The i-th of the layers that it holds, or NULL; NULL: it holds none. */
+	const struct layer *(*inner)(const struct layer *l, int i);
 	/* What its config refers to; NULL: nothing. */
 	void (*release)(struct layer *l);
 };

@@ -181,3 +181,21 @@ int model_widest(const struct model *m)
 	}
 	return widest;
 }
+
+static void visit_layer(const struct layer *l, const struct layer_ops *kind, layer_visit *visit,
+			void *arg)
+{
+	const struct layer *inner;
+
+	if (l->ops == kind)
+		visit(arg, l);
+	for (int i = 0; l->ops->inner && (inner = l->ops->inner(l, i)); i++)
+		visit_layer(inner, kind, visit, arg);
+}
+
+void model_visit(const struct model *m, const struct layer_ops *kind, layer_visit *visit,
+		 void *arg)
+{
+	for (int i = 0; i < m->count; i++)
+		visit_layer(m->layers[i], kind, visit, arg);
+}

@@ -34,6 +34,11 @@ double model_flops(const struct model *m);
 /* Widest that anything is here, in elements of a row. */
 int model_widest(const struct model *m);
 
+/* Visit the layers of a kind, in their order, also those that others hold. */
+typedef void layer_visit(void *arg, const struct layer *l);
+void model_visit(const struct model *m, const struct layer_ops *kind, layer_visit *visit,
+		 void *arg);
+
 /* ---- for kinds that hold other layers ---- */
 
 /* Describe a layer whose ops and config are set, as number of the model's list. */

@@ -19,11 +19,11 @@ for file in metrics.jsonl config.json command.txt summary.json timeline.json job
 		[ ! -L run/$file ] && [ "$(stat -c %h run/$file 2>/dev/null || echo 1)" = 1 ] || fail "run/$file is a link still"
 	done
 done
-for file in initial.safetensors batches.safetensors final.safetensors check.json; do
+for file in initial.safetensors batches.safetensors masks.safetensors final.safetensors check.json; do
 	rm -rf dump
 	mkdir dump
 	ln -s ../victim dump/$file
-	"$KOLM" train --dim 8 --depth 2 --steps 2 --quiet --overwrite --run-dir run --dump-check dump || fail "dump/$file"
+	"$KOLM" train --dim 8 --depth 2 --dropout 0.1 --steps 2 --quiet --overwrite --run-dir run --dump-check dump || fail "dump/$file"
 	untouched "dump/$file"
 done
 # Names of temporary files can't be foreseen: here, all of the next processes' are taken.

@@ -16,7 +16,8 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "..", "bench", "peers"))
 from check import recompute  # noqa: E402
 
-BASE = "--dim 12 --depth 3 --batch 8 --steps 6 --lr 0.05"
+SIZE = "--dim 12 --depth 3"
+BASE = "--batch 8 --steps 6 --lr 0.05"
 CASES = {
     "sgd-relu": "--optimizer sgd",
     "sgd-none-decay": "--optimizer sgd --activation none --weight-decay 0.1",
@@ -26,13 +27,21 @@ CASES = {
     "adamw-relu-accum-clip": "--optimizer adamw --micro-batches 2 --clip-grad 0.5 --lr 0.01",
     "adamw-gelu-decay": "--optimizer adamw --activation gelu --weight-decay 0.1 --lr 0.01",
     "noise-deep": "--data noise --depth 7 --seed 5",
+    "sgd-tanh-layer": "--optimizer sgd --activation tanh --norm layer",
+    "momentum-silu-rms-residual": "--optimizer momentum --activation silu --norm rms --residual --lr 0.01",
+    "adamw-gelu-uneven": "--widths 10,16,7,7,5 --optimizer adamw --activation gelu --residual --lr 0.01",
+    # What is dropped is kolm's own: other losses are another choice.
+    "sgd-relu-dropout": "--optimizer sgd --dropout 0.25 --micro-batches 2",
+    "adamw-silu-layer-residual-dropout": "--widths 6,12,12,12,4 --optimizer adamw --activation silu"
+                                         " --norm layer --residual --dropout 0.1 --lr 0.01",
 }
 
 
 def main():
     kolm = sys.argv[1]
     for name, extra in CASES.items():
-        arguments = f"{BASE} {extra}".split()
+        size = "" if "--widths" in extra else SIZE
+        arguments = f"{size} {BASE} {extra}".split()
         with tempfile.TemporaryDirectory() as folder:
             dump = os.path.join(folder, "dump")
             subprocess.run([kolm, "train", *arguments, "--quiet", "--dump-check", dump,
