@@ -70,7 +70,7 @@ static void addresses_kill(void **state)
 	struct error err;
 	(void)state;
 
-	device_share(dev, some_memory, &source);
+	device_share(dev, some_memory, NULL, &source);
 	assert_int_equal(
 		device_alloc_shared(dev, MEMORY_COMM, 64, "shared memory", &shared, &err), OK);
 	for (int i = 0; i < 2; i++) {
