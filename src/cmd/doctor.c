@@ -197,7 +197,7 @@ static void check_limits(struct doctor *d)
 static void check_shared_memory(struct doctor *d)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 
 	if (shm_prepare(&memory, 2, false, 0, -1, &err) != OK) {
 		finding(d, FAILURE, "shm", *err.hint ? err.hint : NULL,

@@ -15,6 +15,11 @@
 
 static struct board_rank *own_board;
 
+struct board_rank *rank_own_board(void)
+{
+	return own_board;
+}
+
 void rank_forget_board(void)
 {
 	own_board = NULL;

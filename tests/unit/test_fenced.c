@@ -67,7 +67,7 @@ static void addresses_kill(void **state)
 {
 	struct device *dev = fenced_new();
 	void *own = memory_new(dev, 64), *shared, *source = NULL;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	device_share(dev, some_memory, NULL, &source);

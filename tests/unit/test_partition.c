@@ -24,7 +24,7 @@ static enum status stack_init(struct model *m, const struct widths *w, int mp)
 	widths[0] = w->in;
 	widths[w->depth] = w->out;
 	model_init(m, w->in, mp);
-	return mlp_build(m, &mlp, &err);
+	return mlp_build(m, &mlp, fresh(&err));
 }
 
 static double part_cost(const struct model *m, const struct partition *p, int k)
@@ -74,7 +74,8 @@ static void every_layer_once_and_balanced(void **state)
 
 				assert_int_equal(stack_init(&m, &w, 1), OK);
 				assert_int_equal(
-					partition_init(&p, &m, stages, chunks, "", &err), OK);
+					partition_init(&p, &m, stages, chunks, "", fresh(&err)),
+					OK);
 				assert_int_equal(p.first[0], 0);
 				assert_int_equal(p.first[parts], depth);
 				for (int k = 0; k < parts; k++) {
@@ -104,13 +105,13 @@ static void lists_are_taken_or_refused(void **state)
 	(void)state;
 
 	assert_int_equal(stack_init(&m, &w, 1), OK);
-	assert_int_equal(partition_init(&p, &m, 2, 1, "7,1", &err), OK);
+	assert_int_equal(partition_init(&p, &m, 2, 1, "7,1", fresh(&err)), OK);
 	assert_int_equal(p.first[1], 7);
 	partition_release(&p);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(partition_init(&p, &m, 2, 1, bad[i], &err), ERR_USAGE);
-	assert_int_equal(partition_init(&p, &m, 9, 1, "", &err), ERR_USAGE);
-	assert_int_equal(partition_init(&p, &m, 3, 3, "", &err), ERR_USAGE);
+		assert_int_equal(partition_init(&p, &m, 2, 1, bad[i], fresh(&err)), ERR_USAGE);
+	assert_int_equal(partition_init(&p, &m, 9, 1, "", fresh(&err)), ERR_USAGE);
+	assert_int_equal(partition_init(&p, &m, 3, 3, "", fresh(&err)), ERR_USAGE);
 	model_release(&m);
 }
 

@@ -55,7 +55,7 @@ static void buckets_are_as_large_as_asked_for(void **state)
 		struct sync_options o = {.count = 1,
 					 .kind = SYNC_DDP,
 					 .bucket_bytes = (size_t)random_int(&r, 1, 20000)};
-		struct error err;
+		struct error err = {0};
 		struct sync s;
 		size_t end;
 
