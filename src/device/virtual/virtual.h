@@ -1,4 +1,4 @@
-/* virtual.h - what a virtual device is made of. */
+/* virtual.h - what a virtual device is made of. Only for device/virtual/. */
 #ifndef KOLM_DEVICE_VIRTUAL_VIRTUAL_H
 #define KOLM_DEVICE_VIRTUAL_VIRTUAL_H
 
