@@ -182,7 +182,7 @@ static void epochs_visit_every_sample_once(void **state)
 	fputs(text, f);
 	fclose(f);
 	snprintf(spec, sizeof(spec), "csv:%s", path);
-	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 5, 0.25, fresh(&err)), OK);
+	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 0, 5, 0.25, fresh(&err)), OK);
 	assert_int_equal(d.train, 30);
 	assert_int_equal(d.held_out, 10);
 	for (int epoch = 0; epoch < 3; epoch++) {
@@ -224,7 +224,7 @@ static void features_are_standardised_over_the_training_part(void **state)
 		fprintf(f, "%d,5,%g\n", i * i, i * 0.5);
 	fclose(f);
 	snprintf(spec, sizeof(spec), "csv:%s", path);
-	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 0, 0.2, fresh(&err)), OK);
+	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 0, 0, 0.2, fresh(&err)), OK);
 	assert_false(d.labelled);
 	for (int64_t i = 0; i < d.train; i++) {
 		float *row = d.table.values + (int64_t)d.order[i] * 2;
@@ -235,7 +235,7 @@ static void features_are_standardised_over_the_training_part(void **state)
 	}
 	assert_true(fabs(sum / 80) < 1e-5 && fabs(squares / 80 - 1) < 1e-4);
 	data_close(&d);
-	assert_int_equal(data_open(&d, spec, TASK_CLASSIFICATION, 0, 0, 0.2, fresh(&err)),
+	assert_int_equal(data_open(&d, spec, TASK_CLASSIFICATION, 0, 0, 0, 0.2, fresh(&err)),
 			 ERR_USAGE);
 	test_folder_remove(folder);
 }
@@ -249,9 +249,9 @@ static void bad_specifications_are_refused(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(data_open(&d, bad[i], TASK_AUTO, 4, 0, 0.1, fresh(&err)),
+		assert_int_equal(data_open(&d, bad[i], TASK_AUTO, 4, 4, 0, 0.1, fresh(&err)),
 				 ERR_USAGE);
-	assert_int_equal(data_open(&d, "noise", TASK_CLASSIFICATION, 4, 0, 0.1, fresh(&err)),
+	assert_int_equal(data_open(&d, "noise", TASK_CLASSIFICATION, 4, 4, 0, 0.1, fresh(&err)),
 			 ERR_USAGE);
 }
 
