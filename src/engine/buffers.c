@@ -24,20 +24,20 @@ void pool_give_back(struct pool_of *p, int micro_batch)
 	p->of[micro_batch] = -1;
 }
 
-/* Most micro-batches of a chunk that are between two kinds of actions at once. */
-static int most_alive(const struct order *o, int chunk, bool since_input)
+/* Most micro-batches of a chunk that are at once between two kinds of actions: since one of
+   two of some chunk, until its own B or W. */
+static int most_alive(const struct order *o, int chunk, int since, enum action_kind kind,
+		      enum action_kind or_kind)
 {
 	int alive = 0, most = 0;
 
 	for (int i = 0; i < o->count; i++) {
 		const struct action *a = &o->actions[i];
 
-		if (a->chunk != chunk)
-			continue;
-		if (a->kind == (since_input ? ACTION_I : ACTION_F))
+		if (a->chunk == since && (a->kind == kind || a->kind == or_kind))
 			alive++;
 		most = imax(most, alive);
-		if (a->kind == ACTION_W || (a->kind == ACTION_B && !since_input))
+		if (a->chunk == chunk && (a->kind == ACTION_W || a->kind == ACTION_B))
 			alive--;
 	}
 	return most;
@@ -208,12 +208,24 @@ static bool make_views(struct chunk_buffers *cb, const struct model *m, const st
 	return true;
 }
 
-static bool count_chunk(struct chunk_buffers *cb, const struct chunk *c, const struct order *o,
-			int k, int micro_batches, bool early)
+/* Gradients come by message, with one more that may have arrived, or from the next part where
+   that is on this stage; where the model ends, they are made. */
+static int count_flows(const struct chunk *chunks, int n_chunks, const struct order *o, int k)
 {
+	int next = chunk_of_part(chunks, n_chunks, chunks[k].part + 1);
+
+	if (next >= 0)
+		return most_alive(o, k, next, ACTION_B, ACTION_I);
+	return most_alive(o, k, k, ACTION_B, ACTION_I) + !chunks[k].ends;
+}
+
+static bool count_chunk(struct chunk_buffers *cb, const struct chunk *chunks, int n_chunks,
+			const struct order *o, int k, int micro_batches, bool early)
+{
+	const struct chunk *c = &chunks[k];
 	bool split = order_is_split(o);
-	int alive = most_alive(o, k, false);
-	int flows = (split ? most_alive(o, k, true) : 1) + !c->ends;
+	int alive = most_alive(o, k, k, ACTION_F, ACTION_F);
+	int flows = count_flows(chunks, n_chunks, o, k);
 
 	assert(alive > 0 && flows > 0 && c->count > 0); /* every chunk has layers and work */
 	cb->whole = split || (early && !c->begins);
@@ -234,7 +246,8 @@ enum status buffers_init(struct buffers *b, const struct weights *w, const struc
 	b->chunks = calloc((size_t)n_chunks, sizeof(*b->chunks));
 	ok = b->chunks != NULL;
 	for (int k = 0; ok && k < n_chunks; k++)
-		ok = count_chunk(&b->chunks[k], &chunks[k], order, k, micro_batches, early) &&
+		ok = count_chunk(&b->chunks[k], chunks, n_chunks, order, k, micro_batches,
+				 early) &&
 		     make_views(&b->chunks[k], w->model, &chunks[k]);
 	if (!ok) {
 		st = FAIL(err, ERR_MEMORY, "no memory to plan the buffers");

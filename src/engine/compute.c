@@ -3,20 +3,42 @@
 
 #include <assert.h>
 
-/* A buffer for the input gradient: the one that was sent longest ago. */
+/* Where a part and the next one are on the same stage, nothing is sent between them: the chunk
+   of the part before, if it has the micro-batch; -1: it is elsewhere, or this is a trial. */
+static int chunk_before(const struct engine *e, const struct action *a)
+{
+	int c = chunk_of_part(e->chunks, e->n_chunks, e->chunks[a->chunk].part - 1);
+
+	if (c >= 0 && pool_find(&e->buffers.chunks[c].slots, a->micro_batch) < 0)
+		return -1;
+	return c;
+}
+
+/* A buffer for the input gradient: where the chunk before wants it, or the one that was sent
+   longest ago. */
 static enum status take_dx(struct engine *e, const struct action *a, struct view *dx,
 			   struct error *err)
 {
 	struct execution *x = &e->run;
-	int turn = x->dx_turn[a->chunk]++ % DX_BUFFERS;
+	int before = chunk_before(e, a);
+	int turn = x->dx_turn[a->chunk] % DX_BUFFERS;
 	int *user = &x->dx_user[a->chunk * DX_BUFFERS + turn];
 	enum status st = OK;
 
+	if (before >= 0) {
+		struct chunk_buffers *b = &e->buffers.chunks[before];
+		int i = pool_take(&b->flows, a->micro_batch);
+
+		assert(i >= 0); /* the schedule was counted */
+		*dx = flow_top(&b->flow[i], &e->chunks[before]);
+		return OK;
+	}
 	if (*user >= 0) {
 		struct action last = {ACTION_SEND_B, a->chunk, *user};
 
 		TRY(message_wait(e, &engine_messages(e, &last)->send_backward, err));
 	}
+	x->dx_turn[a->chunk]++;
 	*user = a->micro_batch;
 	engine_messages(e, a)->dx = turn;
 	*dx = e->buffers.chunks[a->chunk].dx[turn];
@@ -95,13 +117,24 @@ static struct chunk_run run_of(struct engine *e, const struct action *a, struct 
 					   .training = x->training}};
 }
 
-/* Where the input of a chunk is: among the samples, or what a message has brought; a trial
-   has neither. */
+/* What the chunk before has made of a micro-batch. */
+static void take_over(struct engine *e, const struct action *a, int before, struct view input)
+{
+	const struct chunk_buffers *b = &e->buffers.chunks[before];
+	const struct slot *s = &b->slot[pool_find(&b->slots, a->micro_batch)];
+	const struct layer *first = e->options.model->layers[e->chunks[a->chunk].first];
+
+	device_copy(e->dev, input, 0, s->input[e->chunks[before].count], 0, e->run.rows,
+		    layer_in(first));
+}
+
+/* Where the input of a chunk is: among the samples, what a message has brought, or what the
+   chunk before has made; a trial has none of these. */
 static enum status find_input(struct engine *e, const struct action *a, struct view *input,
 			      struct error *err)
 {
 	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
-	int i;
+	int i, before = chunk_before(e, a);
 
 	if (e->chunks[a->chunk].begins) {
 		if (e->options.grad_sync == SYNC_MASTER)
@@ -113,6 +146,8 @@ static enum status find_input(struct engine *e, const struct action *a, struct v
 	if (i < 0)
 		i = pool_take(&b->inputs, a->micro_batch);
 	*input = b->input[i];
+	if (before >= 0)
+		take_over(e, a, before, *input);
 	return OK;
 }
 

@@ -15,6 +15,14 @@ struct chunk {
 	bool begins, ends; /* has the model's first, its last layer */
 };
 
+/* Which of a rank's chunks has that part, or -1. */
+static inline int chunk_of_part(const struct chunk *chunks, int n, int part)
+{
+	while (--n >= 0 && chunks[n].part != part)
+		;
+	return n;
+}
+
 /*
  * What a micro-batch leaves in a chunk for its backward pass: input[i] of layer i of the
  * chunk, input[count] its output; saved, layer by layer, what each has asked for.
