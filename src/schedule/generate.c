@@ -145,16 +145,24 @@ struct description {
 	enum schedule_kind alone; /* to be run instead where there is one stage */
 };
 
-static const struct description description_NAIVE = {order_naive, bound_naive, place_in_turn, 1,
-						     1,		  1,	       SCHEDULE_NAIVE};
-static const struct description description_GPIPE = {order_gpipe, bound_gpipe, place_in_turn, 1,
-						     1,		  1,	       SCHEDULE_GPIPE};
-static const struct description description_1F1B = {order_1f1b, bound_1f1b, place_in_turn, 1,
-						    1,		1,	    SCHEDULE_1F1B};
-static const struct description description_INTERLEAVED = {
-	order_interleaved, bound_interleaved, place_in_turn, 2, INT_MAX, 2, SCHEDULE_1F1B};
-static const struct description description_ZB_H1 = {order_zb_h1, bound_zb_h1, place_in_turn, 1,
-						     1,		  1,	       SCHEDULE_1F1B};
+/* A chunk for every stage. */
+#define ONE_CHUNK .place = place_in_turn, .chunks_min = 1, .chunks_max = 1, .stages_min = 1
+
+static const struct description description_NAIVE = {
+	.order = order_naive, .bound = bound_naive, ONE_CHUNK, .alone = SCHEDULE_NAIVE};
+static const struct description description_GPIPE = {
+	.order = order_gpipe, .bound = bound_gpipe, ONE_CHUNK, .alone = SCHEDULE_GPIPE};
+static const struct description description_1F1B = {
+	.order = order_1f1b, .bound = bound_1f1b, ONE_CHUNK, .alone = SCHEDULE_1F1B};
+static const struct description description_INTERLEAVED = {.order = order_interleaved,
+							   .bound = bound_interleaved,
+							   .place = place_in_turn,
+							   .chunks_min = 2,
+							   .chunks_max = INT_MAX,
+							   .stages_min = 2,
+							   .alone = SCHEDULE_1F1B};
+static const struct description description_ZB_H1 = {
+	.order = order_zb_h1, .bound = bound_zb_h1, ONE_CHUNK, .alone = SCHEDULE_1F1B};
 
 /* One that is missing does not compile. */
 #define DESCRIPTION(name, ...) &description_##name,

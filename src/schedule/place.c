@@ -20,6 +20,7 @@ static void put(struct schedule *s, int part, struct place at)
 {
 	int *there = &s->part_at[at.stage * s->chunks + at.chunk];
 
+	assert(at.stage >= 0 && at.stage < s->stages && at.chunk >= 0 && at.chunk < s->chunks);
 	assert(*there < 0); /* no two parts in one place */
 	s->places[part] = at;
 	*there = part;
