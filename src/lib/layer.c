@@ -5,7 +5,6 @@
  * fp32, in memory that the engine has set aside, so that a step allocates nothing.
  */
 #include "lib/impl.h"
-#include "base/stream.h"
 #include "model/weights.h"
 
 #include <assert.h>
@@ -84,18 +83,6 @@ enum kolm_status kolm_layer_set_outputs(struct kolm_layer *layer, int columns,
 	return KOLM_OK;
 }
 
-/* The random numbers of a tensor are named after it. */
-static uint64_t hash_of(const char *layer, const char *name)
-{
-	uint64_t h = 0xcbf29ce484222325;
-
-	for (const char *p = layer; *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3;
-	for (const char *p = name; *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3;
-	return h >> 16;
-}
-
 enum kolm_status kolm_layer_add_vector(struct kolm_layer *layer, const char *name, float value,
 				       float bound, struct kolm_error *err)
 {
@@ -104,8 +91,7 @@ enum kolm_status kolm_layer_add_vector(struct kolm_layer *layer, const char *nam
 			   .columns = 1,
 			   .split = l->in_sliced ? SPLIT_ROWS : SPLIT_NONE,
 			   .value = value,
-			   .bound = bound,
-			   .stream = stream_id(STREAM_NAME, hash_of(l->name, name))};
+			   .bound = bound};
 	struct error own = {0};
 
 	if (layer_add_tensor(l, layer->model, name, t, &own) == OK)
@@ -128,8 +114,6 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	struct kolm_layer layer = {l, m};
 	struct kolm_error own = {0};
 
-	l->out = l->in;
-	l->out_sliced = l->in_sliced;
 	if (config_of(l)->kind->describe(&layer, callers_config(l), &own) != KOLM_OK)
 		return lib_error_in(&own, err);
 	return OK;

@@ -81,7 +81,8 @@ struct pass {
 
 struct layer_ops {
 	const char *name;
-	/* in, in_sliced, mp and config are set: say what comes out, and what is needed. */
+	/* in, in_sliced, mp and config are set: say what is needed, and what comes out unless
+	   that is as wide as what goes in, and sliced where that is. */
 	enum status (*describe)(struct layer *l, struct model *m, struct error *err);
 	/* Floating-point operations of a sample, forward; each gradient is taken for as many.
 	 */

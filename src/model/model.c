@@ -1,5 +1,6 @@
 /* model.c - the list of layers and the list of tensors; see model.h */
 #include "model/model.h"
+#include "base/stream.h"
 #include "base/util.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@ struct layer *layer_new(const struct layer_ops *ops, const void *config, size_t 
 	struct layer *l = calloc(1, sizeof(*l));
 	void *copy = malloc(size ? size : 1);
 
+	assert(ops->describe && ops->flops && ops->forward && ops->backward_input);
 	if (!l || !copy) {
 		free(l);
 		free(copy);
@@ -61,12 +63,33 @@ static bool grow(void **array, int count, size_t size)
 	return larger;
 }
 
+/* Random numbers that are named after a tensor. */
+static uint64_t stream_of_name(const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (const char *p = name; *p; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3;
+	return stream_id(STREAM_NAME, h >> 16);
+}
+
+static bool is_stream_taken(const struct model *m, uint64_t stream)
+{
+	for (int i = 0; i < m->n_tensors; i++)
+		if (m->tensors[i].bound > 0 && m->tensors[i].stream == stream)
+			return true;
+	return false;
+}
+
 enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
 			     struct tensor t, struct error *err)
 {
 	if (!grow((void **)&m->tensors, m->n_tensors, sizeof(*m->tensors)))
 		return FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
 	snprintf(t.name, sizeof(t.name), "%s.%s", l->name, name);
+	if (!t.stream || is_stream_taken(m, t.stream))
+		t.stream = stream_of_name(t.name);
+	assert(t.bound <= 0 || !is_stream_taken(m, t.stream)); /* or two would be equal */
 	t.layer = l->number;
 	m->tensors[m->n_tensors++] = t;
 	l->n_tensors++;
@@ -93,14 +116,20 @@ int layer_keep(struct layer *l, int columns, bool wide)
 enum status model_describe(struct model *m, struct layer *l, int number, const char *name,
 			   int in, bool in_sliced, struct error *err)
 {
+	enum status st;
+
 	l->number = number;
 	l->place = m->places++;
 	l->mp = m->mp;
-	l->in = in;
-	l->in_sliced = in_sliced;
+	l->in = l->out = in;
+	l->in_sliced = l->out_sliced = in_sliced;
 	l->tensor = m->n_tensors;
 	snprintf(l->name, sizeof(l->name), "%s", name);
-	return l->ops->describe(l, m, err);
+	TRY(l->ops->describe(l, m, err));
+	assert(l->out > 0 && layer_out(l) * (l->out_sliced ? l->mp : 1) == l->out);
+	assert(!l->n_tensors || l->ops->backward_weight);
+out:
+	return st;
 }
 
 enum status model_add(struct model *m, struct layer *l, struct error *err)

@@ -19,7 +19,6 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	enum status st;
 
 	assert(!l->in_sliced);
-	l->out = l->in;
 	TRY(layer_add_tensor(l, m, "weight", weight, err));
 	if (config_of(l)->kind == NORM_LAYER)
 		TRY(layer_add_tensor(l, m, "bias", bias, err));

@@ -23,7 +23,7 @@ struct tensor {
 	bool matrix;		/* in the device's layout of weights, otherwise row by row */
 	enum tensor_split split;
 	/* Element i is value plus up to bound either way: a pure function of (seed, stream, i).
-	 */
+	   A stream of 0, or one that another tensor has, becomes that of the name. */
 	float value, bound;
 	uint64_t stream;
 };
