@@ -1,6 +1,7 @@
 /* device.c - choosing a device, and the accounts of its memory. */
 #include "device/impl.h"
 #include "base/room.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/util.h"
 
@@ -18,20 +19,52 @@ const char *memory_kind_name(enum memory_kind kind)
 	return names[kind];
 }
 
+#define DEVICE(name, ...) &device_##name,
+static const struct device_ops *const all[] = {DEVICES(DEVICE)};
+static const char *const asked_for[] = {NAMES_OF(DEVICES)};
+
 /* "name" or "name:..." */
 static const struct device_ops *find(const char *spec)
 {
-	static const struct device_ops *const all[] = {&device_cpu, &device_virtual,
-						       &device_fenced};
-
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		size_t n = strlen(all[i]->name);
 
 		if (!strncmp(spec, all[i]->name, n) &&
-		    (!spec[n] || (spec[n] == ':' && all[i] == &device_virtual)))
+		    (!spec[n] || (spec[n] == ':' && all[i]->takes_words)))
 			return all[i];
 	}
 	return NULL;
+}
+
+/* A kernel that was forgotten would be a call of nothing in the middle of a step. */
+static void check_complete(const struct device_ops *ops)
+{
+	const char *at = (const char *)ops;
+	void (*entry)(void);
+
+	for (size_t i = 0; i < offsetof(struct device_ops, takes_words); i += sizeof(entry)) {
+		memcpy(&entry, at + i, sizeof(entry));
+		assert(entry);
+	}
+	assert(!ops->mark == !ops->await && !ops->mark == !ops->host_begin &&
+	       !ops->mark == !ops->host_end);
+}
+
+static enum status unknown(const char *spec, struct error *err)
+{
+	struct text list;
+
+	FAIL(err, ERR_USAGE, "unknown device '%s'", spec);
+	text_init(&list);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		text_addf(&list, "%s%s",
+			  i == 0		    ? ""
+			  : ARRAY_SIZE(all) - i > 1 ? ", "
+						    : " and ",
+			  asked_for[i]);
+	HINT(err, "there are %s", list.data);
+	text_release(&list);
+	return ERR_USAGE;
 }
 
 enum status device_open(struct device **out, const char *spec, const struct device_options *o,
@@ -41,12 +74,9 @@ enum status device_open(struct device **out, const char *spec, const struct devi
 	struct device *dev;
 	const struct device_ops *ops = find(spec);
 
-	if (!ops) {
-		FAIL(err, ERR_USAGE, "unknown device '%s'", spec);
-		return HINT(
-			err,
-			"there are cpu, virtual:gflops=100,link=1GB/s,... and, for tests of devices, fenced");
-	}
+	if (!ops)
+		return unknown(spec, err);
+	check_complete(ops);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return FAIL(err, ERR_MEMORY, "no memory for the device '%s'", spec);

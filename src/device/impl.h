@@ -12,20 +12,8 @@ struct device_ops {
 	/* Zeroed memory of that size, or NULL. */
 	void *(*map)(struct device *dev, uint64_t bytes);
 	void (*unmap)(struct device *dev, void *memory, uint64_t bytes);
-	/* The address that is handed out for memory of map's or of a source; the memory itself
-	   where it is NULL. forget: it will be freed now. */
-	void *(*hide)(struct device *dev, void *memory);
-	void (*forget)(struct device *dev);
 	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
 	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
-	/* Queues and host views; where all is NULL the caller does the work at once, and the
-	   host sees the device's memory. */
-	struct device_event (*mark)(struct device *dev, enum device_queue queue);
-	void (*await)(struct device *dev, enum device_queue queue, struct device_event event);
-	void *(*host_begin)(struct device *dev, enum device_queue queue, void *memory,
-			    size_t bytes, enum host_access access);
-	void (*host_end)(struct device *dev, enum device_queue queue, void *memory,
-			 size_t bytes, enum host_access access);
 	size_t (*matrix_size)(int out, int in);
 	void (*matrix_write)(struct device *dev, void *matrix, enum dtype type, int out, int in,
 			     int row, int rows, const float *values);
@@ -65,6 +53,23 @@ struct device_ops {
 	void (*cast)(struct device *dev, const void *src, enum dtype from, void *dst,
 		     enum dtype to, size_t n);
 	double (*fma_rounds)(struct device *dev, long n);
+
+	/* ---- all before this must be there; what follows need not ---- */
+
+	/* It takes words: "name:...". */
+	bool takes_words;
+	/* The address that is handed out for memory of map's or of a source; the memory itself
+	   where it is NULL. forget: it will be freed now. */
+	void *(*hide)(struct device *dev, void *memory);
+	void (*forget)(struct device *dev);
+	/* Queues and host views; where all four are NULL the caller does the work at once, and
+	   the host sees the device's memory. */
+	struct device_event (*mark)(struct device *dev, enum device_queue queue);
+	void (*await)(struct device *dev, enum device_queue queue, struct device_event event);
+	void *(*host_begin)(struct device *dev, enum device_queue queue, void *memory,
+			    size_t bytes, enum host_access access);
+	void (*host_end)(struct device *dev, enum device_queue queue, void *memory,
+			 size_t bytes, enum host_access access);
 };
 
 struct allocation {
@@ -91,6 +96,12 @@ struct device {
 	void *source_arg;
 };
 
-extern const struct device_ops device_cpu, device_virtual, device_fenced;
+/* All devices: device_NAME is the implementation, and how one asks for it. */
+#define DEVICES(X)                                      \
+	X(cpu, "cpu")                                   \
+	X(virtual, "virtual:gflops=100,link=1GB/s,...") \
+	X(fenced, "fenced, which is for tests of devices")
+#define DEVICE_OPS(name, ...) extern const struct device_ops device_##name;
+DEVICES(DEVICE_OPS)
 
 #endif

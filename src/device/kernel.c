@@ -1,6 +1,8 @@
 /* kernel.c - the kernels of device.h: each is that of the implementation. */
 #include "device/impl.h"
 
+#include <assert.h>
+
 size_t device_matrix_size(const struct device *dev, int out, int in)
 {
 	return dev->ops->matrix_size(out, in);
@@ -33,6 +35,7 @@ void device_read(struct device *dev, const void *memory, enum dtype type, size_t
 void device_copy(struct device *dev, struct view to, int to_column, struct view from,
 		 int from_column, int rows, int columns)
 {
+	assert(to.type == from.type); /* device_cast is for others */
 	dev->ops->copy(dev, to, to_column, from, from_column, rows, columns);
 }
 

@@ -263,6 +263,7 @@ static double virtual_fma_rounds(struct device *dev, long n)
 
 const struct device_ops device_virtual = {
 	.name = "virtual",
+	.takes_words = true,
 	.open = virtual_open,
 	.close = virtual_close,
 	.map = virtual_map,
