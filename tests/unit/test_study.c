@@ -24,7 +24,6 @@ static void every_built_in_study_can_be_read(void **state)
 	bool found[ARRAY_SIZE(requirements)] = {false};
 	(void)state;
 
-	assert_int_equal(study_builtin_count, 13);
 	for (size_t i = 0; i < study_builtin_count; i++) {
 		const struct builtin *b = &study_builtins[i];
 		struct study s;
