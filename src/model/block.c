@@ -90,12 +90,24 @@ static struct pass enter(const struct layer *l, const struct pass *p, int i)
 	}
 	q.x = i > 0 ? p->saved[i - 1] : p->x;
 	q.y = i < between(l) ? p->saved[i] : p->y;
+	q.saved = p->saved + saved;
+	q.sum.kind = REQUEST_NONE;
+	if (!p->kept) /* forward */
+		return q;
 	q.dy = i < between(l) ? p->kept[i] : p->dy;
 	q.dx = i > 0 ? p->kept[i - 1] : p->dx;
-	q.saved = p->saved + saved;
 	q.kept = p->kept + kept;
-	q.sum.kind = REQUEST_NONE;
 	return q;
+}
+
+/* y = x; samples are fp32, whatever the activations are. */
+static void take_over(const struct pass *p, int columns)
+{
+	if (p->x.type == p->y.type)
+		device_copy(p->dev, p->y, 0, p->x, 0, p->rows, columns);
+	for (int r = 0; r < p->rows && p->x.type != p->y.type; r++)
+		device_cast(p->dev, view_from(p->x, (size_t)r).data, p->x.type,
+			    view_from(p->y, (size_t)r).data, p->y.type, (size_t)columns);
 }
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
@@ -109,7 +121,7 @@ static enum status forward(const struct layer *l, struct pass *p, struct error *
 		TRY(c->inner[i]->ops->forward(c->inner[i], &q, err));
 	}
 	if (c->bridged) {
-		device_copy(p->dev, p->y, 0, p->x, 0, p->rows, layer_out(l));
+		take_over(p, layer_out(l));
 		device_add(p->dev, p->y, p->saved[c->count - 1], p->rows, layer_out(l));
 	}
 out:
