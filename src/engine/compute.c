@@ -55,6 +55,17 @@ void engine_loss(struct engine *e, const struct samples *s, size_t row, struct v
 		  &e->numbers[NUMBER_LOSS]);
 }
 
+/* A micro-batch's first row in the global batch. A replica's rows lie behind each other; of
+   what the master hands out, those of a micro-batch do. */
+static int64_t first_row(const struct engine *e, int micro_batch)
+{
+	int64_t rows = e->run.rows;
+
+	if (e->options.grad_sync == SYNC_MASTER)
+		return ((int64_t)micro_batch * e->options.grid.dp + e->at.dp) * rows;
+	return (int64_t)engine_batch_rows(e) * e->at.dp + micro_batch * rows;
+}
+
 /* A chunk with all that its passes have in common. flow: NULL for a forward pass. */
 static struct chunk_run run_of(struct engine *e, const struct action *a, struct slot *s,
 			       struct flow *f)
@@ -67,24 +78,22 @@ static struct chunk_run run_of(struct engine *e, const struct action *a, struct 
 				    .flow = f,
 				    .number = a->chunk,
 				    .micro_batch = a->micro_batch};
-	return (struct chunk_run){
-		.model = e->options.model,
-		.weights = &e->weights,
-		.chunk = c,
-		.slot = s,
-		.flow = f,
-		.hook = between_layers,
-		.arg = e,
-		.pass = {.dev = e->dev,
-			 .slices = e->slices,
-			 .shard = e->at.mp,
-			 .rows = x->rows,
-			 .sum_bytes = &e->sum_bytes,
-			 .seed = e->options.seed,
-			 .step = e->step,
-			 .first_row = (int64_t)engine_batch_rows(e) * e->at.dp +
-				      (int64_t)a->micro_batch * x->rows,
-			 .training = x->training}};
+	return (struct chunk_run){.model = e->options.model,
+				  .weights = &e->weights,
+				  .chunk = c,
+				  .slot = s,
+				  .flow = f,
+				  .hook = between_layers,
+				  .arg = e,
+				  .pass = {.dev = e->dev,
+					   .slices = e->slices,
+					   .shard = e->at.mp,
+					   .rows = x->rows,
+					   .sum_bytes = &e->sum_bytes,
+					   .seed = e->options.seed,
+					   .step = e->step,
+					   .first_row = first_row(e, a->micro_batch),
+					   .training = x->training}};
 }
 
 /* Where the input of a chunk is: among the samples, or what a message has brought; a trial
