@@ -62,7 +62,8 @@ enum status master_begin(struct engine *e, struct error *err)
 
 enum status master_input(struct engine *e, int micro_batch, struct view *x, struct error *err)
 {
-	*x = e->batch.x;
+	/* A schedule may want several of them before the backward pass of the first. */
+	*x = view_from(e->batch.x, (size_t)micro_batch * (size_t)e->options.rows);
 	if (!e->run.training) /* the first replica evaluates alone */
 		return OK;
 	if (e->at.dp == 0)
