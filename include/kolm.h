@@ -80,8 +80,9 @@ KOLM_API enum kolm_status kolm_model_new(struct kolm_model **out, int inputs,
 KOLM_API void kolm_model_free(struct kolm_model *model);
 
 /*
- * Append layers. activation: none, relu, gelu, tanh, silu. norm: layer, rms. dropout: the share
- * that is set to 0 in training. A pipeline is cut between layers that were added one by one.
+ * Append layers. activation: none, relu, gelu, ... as kolm train --activation has them. norm:
+ * layer, rms. dropout: the share that is set to 0 in training. A pipeline is cut between layers
+ * that were added one by one.
  */
 KOLM_API enum kolm_status kolm_model_linear(struct kolm_model *model, int outputs,
 					    const char *activation, struct kolm_error *err);
@@ -173,7 +174,7 @@ struct kolm_options {
 	int dp, pp, mp;	       /* the grid: as many ranks as the world has */
 	int batch;	       /* samples of a step, over the whole grid */
 	int micro_batches;     /* per replica */
-	const char *schedule;  /* naive, gpipe, 1f1b, interleaved, zb-h1 */
+	const char *schedule;  /* 1f1b, gpipe, ... as kolm train --schedule has them */
 	int chunks;	       /* interleaved: parts per stage; 0: 2 */
 	const char *precision; /* fp32, fp16, bf16 */
 	const char *optimizer; /* sgd, momentum, adamw */

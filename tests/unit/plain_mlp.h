@@ -7,6 +7,7 @@
 
 #include "engines.h"
 
+#include "device/cpu/activation.h"
 #include "model/block.h"
 #include "model/dropout.h"
 
@@ -38,22 +39,22 @@ static inline const double *plain_tensor(const struct plain *p, int layer, const
 	return NULL;
 }
 
+/* How much its slope jumps at 0. */
+static inline double plain_jump(enum activation act)
+{
+	const double h = 1e-9;
+	bool of_output = activation_saves(act) == ACT_SAVES_OUTPUT;
+	double up = of_output ? act_value(h, act) : h;
+	double down = of_output ? act_value(-h, act) : -h;
+
+	return fabs(act_slope(up, act) - act_slope(down, act));
+}
+
 static inline double plain_activation(struct plain *p, double z)
 {
-	switch (p->mlp->act) {
-	case ACT_NONE:
-		return z;
-	case ACT_RELU:
+	if (plain_jump(p->mlp->act) > 0.01)
 		p->kink = fmin(p->kink, fabs(z));
-		return fmax(z, 0);
-	case ACT_GELU:
-		return z * 0.5 * erfc(-z * M_SQRT1_2);
-	case ACT_TANH:
-		return tanh(z);
-	case ACT_SILU:
-		return z / (1 + exp(-z));
-	}
-	return NAN;
+	return act_value(z, p->mlp->act);
 }
 
 static inline void plain_norm(const struct plain *p, int layer, int n, const double *x,
