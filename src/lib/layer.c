@@ -116,6 +116,9 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 
 	if (config_of(l)->kind->describe(&layer, callers_config(l), &own) != KOLM_OK)
 		return lib_error_in(&own, err);
+	if (l->n_tensors && !config_of(l)->kind->backward_weight)
+		return FAIL(err, ERR_USAGE, "%s (%s) has parameters, but no backward_weight",
+			    l->name, config_of(l)->kind->name);
 	return OK;
 }
 
