@@ -42,27 +42,42 @@ static enum status broken(struct reader *r, const char *wanted)
 	return HINT(r->err, "such as step_ms[ranks=1] / step_ms");
 }
 
+static double smaller(double a, double b)
+{
+	return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+}
+
+static double larger(double a, double b)
+{
+	return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+/* Of one number or of two. */
+static const struct function {
+	const char *name;
+	double (*one)(double);
+	double (*two)(double, double);
+} functions[] = {
+	{.name = "min", .two = smaller}, {.name = "max", .two = larger},
+	{.name = "abs", .one = fabs},	 {.name = "log2", .one = log2},
+	{.name = "sqrt", .one = sqrt},
+};
+
 static double call(const char *name, double a, double b, int count, bool *known)
 {
-	static const char *const names[] = {"min", "max", "abs", "log2", "sqrt"};
-	static const int counts[] = {2, 2, 1, 1, 1};
-	size_t i = 0;
+	*known = true;
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		const struct function *f = &functions[i];
 
-	while (i < ARRAY_SIZE(names) && strcmp(names[i], name))
-		i++;
-	*known = i < ARRAY_SIZE(names) && counts[i] == count;
-	switch (i) {
-	case 0:
-		return isnan(a) || isnan(b) ? NAN : fmin(a, b);
-	case 1:
-		return isnan(a) || isnan(b) ? NAN : fmax(a, b);
-	case 2:
-		return fabs(a);
-	case 3:
-		return log2(a);
-	default:
-		return sqrt(a);
+		if (strcmp(f->name, name))
+			continue;
+		if (f->one && count == 1)
+			return f->one(a);
+		if (f->two && count == 2)
+			return f->two(a, b);
 	}
+	*known = false;
+	return NAN;
 }
 
 static enum status arguments(struct reader *r, const char *name, double *value)
