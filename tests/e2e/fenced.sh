@@ -2,12 +2,14 @@
 # Training on a device whose memory the host can't reach and whose kernels run when they are
 # waited for: the CPU's losses, gradient norms, weights and evaluation, to the last digit. A host
 # that follows an address dies, an event that was forgotten is another loss. Some runs for what
-# each does, then random ones: KOLM_SEED repeats them, KOLM_CASES is how many.
+# each does, then random ones: KOLM_SEED repeats them, KOLM_CASES is how many. DEVICE: another
+# device that is to give the bits of the CPU.
 . "$(dirname "$0")/lib.bash"
 
 seed=${KOLM_SEED:-12}
 cases=${KOLM_CASES:-12}
-echo "fenced: KOLM_SEED=$seed KOLM_CASES=$cases"
+other=${DEVICE:-fenced}
+echo "$other: KOLM_SEED=$seed KOLM_CASES=$cases"
 RANDOM=$seed
 pick() { local i=$((RANDOM % $#)); shift $i; picked=$1; }
 
@@ -16,15 +18,15 @@ held_out() { tr -d ' \n' <"$1/summary.json" | grep -o '"held_out":{[^}]*}'; }
 
 # same OPTIONS...: on both devices.
 same() {
-	for device in cpu fenced; do
+	for device in cpu $other; do
 		"$KOLM" train --device $device --batch 32 --steps 4 --warmup 0 "$@" \
 			--run-dir $device --dump-check $device/dump --overwrite >/dev/null 2>said.txt || fail "$device, $*: $(cat said.txt)"
 	done
 	[ "$(numbers cpu | wc -l)" = 8 ] || fail "$*: no losses"
-	[ "$(numbers cpu)" = "$(numbers fenced)" ] || fail "$*: other losses or gradients: $(numbers cpu) $(numbers fenced)"
-	cmp cpu/dump/final.safetensors fenced/dump/final.safetensors || fail "$*: other weights"
-	[ "$(held_out cpu)" = "$(held_out fenced)" ] || fail "$*: evaluated to $(held_out cpu), $(held_out fenced)"
-	rm -r cpu fenced
+	[ "$(numbers cpu)" = "$(numbers $other)" ] || fail "$*: other losses or gradients: $(numbers cpu) $(numbers $other)"
+	cmp cpu/dump/final.safetensors $other/dump/final.safetensors || fail "$*: other weights"
+	[ "$(held_out cpu)" = "$(held_out $other)" ] || fail "$*: evaluated to $(held_out cpu), $(held_out $other)"
+	rm -r cpu $other
 }
 
 stack="--dim 48 --depth 8"
@@ -41,7 +43,7 @@ same $stack --dp 2 --pp 2 --mp 2 --micro-batches 4 --schedule zb-h1 --precision 
 "${MAKE_DIGITS:?}" digits || fail "make_digits"
 same $stack --data csv:digits/digits.csv --optimizer adamw
 same $stack --data csv:digits/digits.csv --dp 2 --pp 2 --mp 2 --micro-batches 2 --norm layer --residual --dropout 0.2
-[ -n "$("$KOLM" train --device fenced $stack --data csv:digits/digits.csv --steps 2 --quiet --run-dir held && held_out held)" ] || fail "nothing evaluated"
+[ -n "$("$KOLM" train --device $other $stack --data csv:digits/digits.csv --steps 2 --quiet --run-dir held && held_out held)" ] || fail "nothing evaluated"
 
 # Grids of up to 8 ranks, with a batch of 32.
 draw() {

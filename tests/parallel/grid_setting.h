@@ -92,6 +92,17 @@ static inline void setting_model(struct setting *s, struct random *r)
 	setting_widths(s, r);
 }
 
+/* Two or three, as far as it can have them. */
+static inline int setting_chunks(enum schedule_kind kind, struct random *r)
+{
+	struct error err = {0};
+	int chunks = schedule_chunks(kind, 2) > 1 ? random_int(r, 2, 3) : 1;
+
+	while (schedule_check_chunks(kind, chunks, &err) != OK)
+		chunks--;
+	return chunks;
+}
+
 /* The rest of a setting, by its numbers; false if it makes no sense for the grid. */
 static inline bool setting_fill_in(struct setting *s, struct random *r, int schedule, int m,
 				   bool zero, int sync)
@@ -100,7 +111,7 @@ static inline bool setting_fill_in(struct setting *s, struct random *r, int sche
 	s->micro_batches = m;
 	s->zero = zero;
 	s->sync = (enum grad_sync)sync;
-	s->chunks = schedule_chunks(s->schedule, 2) > 1 ? random_int(r, 2, 3) : 1;
+	s->chunks = setting_chunks(s->schedule, r);
 	s->base = schedule == SCHEDULE_NAIVE;
 	setting_model(s, r);
 	/* AdamW divides by what may be mostly rounding, and deep stacks amplify it. */
