@@ -18,7 +18,7 @@ declare -A rank=(
 	[device]=1 [comm]=1 [grid]=1 [schedule]=1
 	[model]=2 [optim]=2 [data]=2 [launch]=2
 	[engine]=3
-	[config]=4
+	[config]=4 [lib]=4
 	[trace]=5
 	[report]=6 [study]=6
 	[cmd]=7
@@ -82,7 +82,13 @@ check_lengths() {
 		-exec awk -v most=$lines_max 'FNR == most + 1 { print FILENAME ": more than " most " lines" }' {} +
 }
 
+# One that is filled keeps what it says (base/error.h), so none may begin with what is on the stack.
+check_errors() {
+	grep -rnE --include='*.c' '^[[:space:]]+struct error [a-z_]+;$' "$@" | sed 's/:\([0-9]*\):.*/:\1: an error begins as {0}/'
+}
+
 check_tree() {
+	check_errors "$1" "$2"
 	check_ranks "$1"
 	check_restrictions "$1"
 	check_lengths "$1" "$2"
@@ -135,6 +141,9 @@ wanted "schedule/impl.h: who is it for?"
 put src/schedule/impl.h <<<'/* impl.h - shared. Only for friends. */'
 wanted "schedule/impl.h: who is it for?"
 rm "$made_up/src/schedule/impl.h"
+put tests/test_error.c <<<'	struct error err;'
+wanted "test_error.c:1: an error begins as {0}"
+rm "$made_up/tests/test_error.c"
 put tests/test_long.c < <(seq 401)
 wanted "test_long.c: more than 400 lines"
 put tests/test_long.c </dev/null

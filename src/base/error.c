@@ -16,16 +16,39 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 
 	if (!err)
 		return code;
+	if (err->code != OK) {
+		err->closed = true;
+		return err->code;
+	}
+	error_clear(err);
 	err->code = code;
-	err->exit_code = 0;
-	err->reported = false;
-	err->hint[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
 	if (code == ERR_MEMORY && !strstr(err->msg, limit))
 		room_tightest(err->hint, sizeof(err->hint));
 	return code;
+}
+
+enum status error_copy(struct error *err, const struct error *from)
+{
+	if (!err)
+		return from->code;
+	if (err->code == OK)
+		*err = *from;
+	else
+		err->closed = true;
+	return err->code;
+}
+
+void error_clear(struct error *err)
+{
+	if (!err)
+		return;
+	err->code = OK;
+	err->exit_code = 0;
+	err->reported = err->closed = false;
+	err->msg[0] = err->hint[0] = '\0';
 }
 
 enum status error_hint(struct error *err, const char *fmt, ...)
@@ -36,6 +59,8 @@ enum status error_hint(struct error *err, const char *fmt, ...)
 
 	if (!err)
 		return ERR_FAILED;
+	if (err->closed)
+		return err->code;
 	va_start(ap, fmt);
 	vsnprintf(hint, sizeof(hint), fmt, ap);
 	va_end(ap);

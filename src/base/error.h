@@ -2,8 +2,10 @@
  * error.h - how a failure travels from where it happens to main.
  *
  * A function that can fail returns enum status and takes struct error last. The
- * struct is filled once, where the failure happens, with the values involved and
- * a hint; callers pass it up untouched.
+ * struct is empty at first ({0}) and filled once, where the failure happens, with the
+ * values involved and a hint; callers pass it up untouched. What fails after that, while
+ * things are cleaned up, is a consequence: it does not get in. Who goes on in spite of a
+ * failure gives what may fail a struct of its own, or clears it.
  */
 #ifndef KOLM_BASE_ERROR_H
 #define KOLM_BASE_ERROR_H
@@ -25,11 +27,13 @@ struct error {
 	enum status code;
 	int exit_code;	/* what the process should exit with; 0: as code says */
 	bool reported;	/* somebody has printed it already */
+	bool closed;	/* another failure was turned away: so are its hints */
 	char msg[512];	/* what failed, with the values involved */
 	char hint[256]; /* what the reader can do about it; may be empty */
 };
 
-/* Fill err (which may be NULL) and return code. ERR_MEMORY with a limit of this process that
+/* Fill err (which may be NULL) and return code; one that is filled stays as it is, and its own
+   code is returned. ERR_MEMORY with a limit of this process that
    is used up (ulimit) has that for a hint, and what is added comes behind it. */
 enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -37,6 +41,12 @@ enum status error_set(struct error *err, enum status code, const char *fmt, ...)
 /* Add the hint to a filled err and return its code. */
 enum status error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Fill err, as error_set does, with what another one says. */
+enum status error_copy(struct error *err, const struct error *from);
+
+/* Forget it: something new begins. */
+void error_clear(struct error *err);
 
 /* Print it as one line, with control characters escaped, once: not if somebody has done so
  * already. */

@@ -316,6 +316,7 @@ void file_remove_folders(const char *path, int made)
 enum status file_make_folders(const char *path, int *made, struct error *err)
 {
 	enum status st = OK;
+	struct error why = {0};
 	char copy[PATH_MAX];
 
 	*made = 0;
@@ -328,16 +329,18 @@ enum status file_make_folders(const char *path, int *made, struct error *err)
 	for (int tries = 0; tries < VANISHED_MAX; tries++) {
 		int new = 0;
 
-		st = make_each(copy, &new, err);
+		error_clear(&why);
+		st = make_each(copy, &new, &why);
 		*made = imax(*made, new);
 		if (st == OK)
-			st = check_folder(path, err);
+			st = check_folder(path, &why);
 		if (st == OK || errno != ENOENT)
 			break;
 	}
-	if (st != OK) /* leave nothing behind */
-		file_remove_folders(path, *made);
-	return st;
+	if (st == OK)
+		return OK;
+	file_remove_folders(path, *made); /* leave nothing behind */
+	return error_copy(err, &why);
 }
 
 enum status file_make_folder(const char *path, struct error *err)

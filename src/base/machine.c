@@ -1,6 +1,7 @@
 /* machine.c - see machine.h */
 #include "base/machine.h"
 
+#include <sched.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -23,4 +24,11 @@ bool machine_has_f16c(void)
 #else
 	return false;
 #endif
+}
+
+int machine_cores(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }

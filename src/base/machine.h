@@ -11,4 +11,7 @@ uint64_t machine_memory(void);
 /* Can this CPU convert between fp16 and fp32? */
 bool machine_has_f16c(void);
 
+/* Cores that this process may use. */
+int machine_cores(void);
+
 #endif

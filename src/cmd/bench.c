@@ -9,6 +9,7 @@
 #include "config/option.h"
 #include "launch/launch.h"
 
+#include <stdlib.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -221,7 +222,8 @@ out:
 
 enum status bench_open(struct bench *b, int default_threads, struct error *err)
 {
-	struct device_options o = {.threads = b->threads ? b->threads : default_threads,
+	struct device_options o = {.kernels = getenv("KOLM_CPU"),
+				   .threads = b->threads ? b->threads : default_threads,
 				   .pin = true};
 	enum status st;
 

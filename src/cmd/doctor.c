@@ -197,7 +197,7 @@ static void check_limits(struct doctor *d)
 static void check_shared_memory(struct doctor *d)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 
 	if (shm_prepare(&memory, 2, false, 0, -1, &err) != OK) {
 		finding(d, FAILURE, "shm", *err.hint ? err.hint : NULL,
@@ -269,7 +269,7 @@ static void check_container(struct doctor *d)
 
 static enum status open_cpu(struct device **dev, struct error *err)
 {
-	struct device_options o = {.pin = false};
+	struct device_options o = {.kernels = getenv("KOLM_CPU"), .pin = false};
 
 	return device_open(dev, "cpu", &o, err);
 }

@@ -1,5 +1,6 @@
 /* grid.c - kolm grid: which rank is where, and the groups that it is in. */
 #include "cmd/cmd.h"
+#include "base/machine.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/util.h"
@@ -146,7 +147,7 @@ enum status cmd_grid(int argc, char *const *argv, struct error *err)
 		options_print_help(&grid_table, stdout);
 		goto out;
 	}
-	TRY(grid_resolve(&o.grid, launched ? by.ranks : launch_cores(), launched, err));
+	TRY(grid_resolve(&o.grid, launched ? by.ranks : machine_cores(), launched, err));
 	TRY(show(&o, err));
 out:
 	return st;

@@ -114,9 +114,9 @@ out:
 	return st;
 }
 
-/* Run one step; *went is how that ended. */
+/* Run one step; went->code is how that ended. */
 static enum status run_step(const struct max_batch *m, int precision, int64_t samples,
-			    enum status *went, struct error *err)
+			    struct error *went, struct error *err)
 {
 	struct training *t = training_new(m->argc, m->argv, err);
 	struct folder folder = {0};
@@ -131,9 +131,8 @@ static enum status run_step(const struct max_batch *m, int precision, int64_t sa
 	t->config.trace = 0;
 	t->discarded = true;
 	snprintf(t->config.run_dir, sizeof(t->config.run_dir), "%s", folder.path);
-	*went = training_run(t, err);
-	if (*went != OK && *went != ERR_MEMORY)
-		st = *went;
+	if (training_run(t, went) != OK && went->code != ERR_MEMORY)
+		st = error_copy(err, went);
 out:
 	training_free(t);
 	folder_remove_temporary(&folder);
@@ -146,7 +145,8 @@ static enum status search(struct max_batch *m, int precision, struct row *row,
 			  struct error *err)
 {
 	int64_t good = 0, bad = 2, most = 0, size = 1;
-	enum status st, went = OK;
+	struct error first = {0}, second = {0};
+	enum status st;
 	bool fits;
 
 	while (bad - good > 1) {
@@ -168,15 +168,15 @@ static enum status search(struct max_batch *m, int precision, struct row *row,
 		training_free(t);
 		return st;
 	}
-	TRY(run_step(m, precision, good, &went, err));
-	row->confirmed = went == OK;
-	if (went != OK)
-		m->refused = *err;
+	TRY(run_step(m, precision, good, &first, err));
+	row->confirmed = first.code == OK;
+	if (!row->confirmed)
+		m->refused = first;
 	row->is_most = good == most;
 	if (row->is_most)
 		goto out;
-	TRY(run_step(m, precision, good + 1, &went, err));
-	row->confirmed = row->confirmed && went == ERR_MEMORY;
+	TRY(run_step(m, precision, good + 1, &second, err));
+	row->confirmed = row->confirmed && second.code == ERR_MEMORY;
 out:
 	return st;
 }

@@ -1,5 +1,6 @@
 /* study.c - kolm study: run experiments that are data, list and show them. */
 #include "cmd/cmd.h"
+#include "base/machine.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/util.h"
@@ -245,7 +246,7 @@ enum status cmd_study(int argc, char *const *argv, struct error *err)
 	run_options = (struct study_options){.plan = {.quick = o.quick,
 						      .reps = o.reps,
 						      .steps = o.steps,
-						      .cores = launch_cores(),
+						      .cores = machine_cores(),
 						      .without_real = o.only == ONLY_VIRTUAL,
 						      .without_virtual = o.only == ONLY_REAL},
 					     .out = o.out,

@@ -260,6 +260,7 @@ static enum status watch(struct attachment *a, struct survey *s, double interval
 	text_release(&out);
 	if (st != OK && attach_alive(a))
 		return st;
+	error_clear(err); /* it could not be read because it has ended */
 	st = OK;
 	if (caught) {
 		const char *name;

@@ -5,11 +5,13 @@
  * it on a device that keeps accounts but hands out addresses only.
  */
 #include "base/room.h"
+#include "base/machine.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "cmd/training.h"
 #include "comm/shm/shm.h"
 
+#include <stdlib.h>
 #include <stdio.h>
 
 /* What comm_alloc gives for other things than the engine, per rank and per pair of ranks. */
@@ -73,9 +75,10 @@ out:
 static enum status predict(const struct training *t, struct prediction *p, struct error *err)
 {
 	int ranks = grid_size(&t->grid);
-	struct device_options options = {.threads = t->config.threads
+	struct device_options options = {.kernels = getenv("KOLM_CPU"),
+					 .threads = t->config.threads
 							    ? t->config.threads
-							    : imax(1, launch_cores() / ranks),
+							    : imax(1, machine_cores() / ranks),
 					 .memory = t->config.device_memory,
 					 .ranks = ranks,
 					 .plan = true};

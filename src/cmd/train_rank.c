@@ -43,8 +43,10 @@ static enum status record(struct training *t, const struct step_metrics *s, stru
 	if (st != OK)
 		goto out;
 	st = training_print_step(t, s, err);
-	if (st != OK && is_ending(t))
+	if (st != OK && is_ending(t)) {
+		error_clear(err); /* how it ends is said later */
 		st = OK;
+	}
 out:
 	return st;
 }

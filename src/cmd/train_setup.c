@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "cmd/training.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -164,6 +165,7 @@ enum status training_open_engine(struct training *t, struct error *err)
 {
 	struct config *c = &t->config;
 	struct device_options device = {
+		.kernels = getenv("KOLM_CPU"),
 		.threads = c->threads ? c->threads : t->rank->cores,
 		.pin = c->pin == PIN_AUTO,
 		.crowded = t->rank->oversubscribed,

@@ -117,7 +117,7 @@ static void run_alone(struct config *c, const struct setup *s)
 static void fill_setup(struct setup *s, const struct training *t)
 {
 	const struct config *c = &t->config;
-	const char *kernels = device_other_kernels();
+	const char *kernels = device_other_kernels(getenv("KOLM_CPU"));
 	int other = other_micro_batches(c->batch, c->micro_batches);
 
 	s->grid = t->grid;
@@ -171,7 +171,8 @@ out:
 /* The ranks of a run ask the environment for their kernels. */
 static enum status train_reordered(struct training *t, struct error *err)
 {
-	const char *kernels = device_other_kernels(), *before = getenv("KOLM_CPU");
+	const char *kernels = device_other_kernels(getenv("KOLM_CPU")),
+		   *before = getenv("KOLM_CPU");
 	char *kept = before ? strdup(before) : NULL;
 	enum status st;
 

@@ -1,11 +1,9 @@
-/* comm.c - what all transports share: groups, the list of requests, waiting. */
+/* comm.c - what all transports share: the list of requests, waiting; groups are in group.c. */
 #include "comm/impl.h"
 #include "base/clock.h"
-#include "base/util.h"
 
 #include <assert.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -14,135 +12,6 @@ enum {
 	LONG_NS = 500 * 1000,	/* for another to have the core */
 	SELDOM = 16,		/* times that it took, until the core is handed on again */
 };
-
-const char *comm_op_name(enum comm_op op)
-{
-	static const char *const names[COMM_OP_COUNT] = {
-		"barrier",   "all-reduce", "reduce-scatter", "all-gather",
-		"broadcast", "scatter",	   "gather",
-	};
-
-	return names[op];
-}
-
-const char *comm_purpose_name(enum comm_purpose purpose)
-{
-#define X(id, name) name,
-	static const char *const names[COMM_PURPOSE_COUNT] = {COMM_PURPOSES(X)};
-#undef X
-	return names[purpose];
-}
-
-int comm_rank(const struct comm *c)
-{
-	return c->rank;
-}
-
-int comm_size(const struct comm *c)
-{
-	return c->size;
-}
-
-int comm_world_rank(const struct comm *c, int member)
-{
-	return c->members[member];
-}
-
-void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_t *end)
-{
-	*begin = (size_t)part_begin((int64_t)n, member, c->size);
-	*end = (size_t)part_begin((int64_t)n, member + 1, c->size);
-}
-
-enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm *world,
-		     const int *members, int size, int world_rank, struct error *err)
-{
-	struct comm *c = calloc(1, sizeof(*c));
-	int *copy = calloc((size_t)size, sizeof(*copy));
-
-	if (!c || !copy) {
-		free(c);
-		free(copy);
-		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
-	}
-	memcpy(copy, members, (size_t)size * sizeof(*copy));
-	*c = (struct comm){.ops = ops,
-			   .world = world ? world : c,
-			   .size = size,
-			   .members = copy,
-			   .rank = -1};
-	for (int i = 0; i < size; i++)
-		if (members[i] == world_rank)
-			c->rank = i;
-	assert(c->rank >= 0); /* a rank opens only groups that it is in */
-	*out = c;
-	return OK;
-}
-
-static void lock(struct comm *world)
-{
-	if (world->lock)
-		pthread_mutex_lock(world->lock);
-}
-
-static void unlock(struct comm *world)
-{
-	if (world->lock)
-		pthread_mutex_unlock(world->lock);
-}
-
-enum status comm_create(struct comm **out, struct comm *world, enum comm_purpose purpose,
-			const int *ranks, int n, struct error *err)
-{
-	enum status st;
-	struct comm *c = NULL;
-	struct comm none = {.ops = world->ops, .world = world};
-
-	*out = NULL;
-	lock(world);
-	if (n == 0) { /* the transport still counts the call */
-		st = world->ops->create(&none, err);
-		goto out;
-	}
-	TRY(comm_new(&c, world->ops, world, ranks, n, world->rank, err));
-	c->purpose = purpose;
-	TRY(world->ops->create(c, err));
-	*out = c;
-	c = NULL; /* the caller's now */
-out:
-	unlock(world);
-	if (c) {
-		free(c->members);
-		free(c);
-	}
-	return st;
-}
-
-void comm_free(struct comm *c)
-{
-	if (!c)
-		return;
-	assert(c->world != c || !c->first); /* requests under way */
-	if (c->world != c)
-		lock(c->world);
-	c->ops->free(c);
-	if (c->world != c)
-		unlock(c->world);
-	free(c->taken);
-	free(c->members);
-	free(c);
-}
-
-enum status comm_alloc(struct comm *world, size_t bytes, void **out, struct error *err)
-{
-	return world->ops->alloc(world, bytes, out, err);
-}
-
-void comm_give_back(struct comm *world, void *memory)
-{
-	if (memory && !world->failed)
-		world->ops->give_back(world, memory);
-}
 
 int comm_progress(struct comm *world)
 {
@@ -188,7 +57,7 @@ static void start(struct comm_request *r)
 		memcpy(r->place, world->place, COMM_PLACE);
 	if (r->comm->links && r->kind == REQUEST_SEND)
 		r->carried = links_carry(r);
-	lock(world);
+	comm_lock(world);
 	r->comm->ops->enter(r);
 	world->remotes += r->remote;
 	if (world->last)
@@ -199,7 +68,7 @@ static void start(struct comm_request *r)
 	progress_and_count(world);
 	if (world->lock && world->remotes)
 		pthread_cond_signal(&world->started);
-	unlock(world);
+	comm_unlock(world);
 }
 
 void comm_isend(struct comm *c, int peer, int channel, const void *data, size_t bytes,
@@ -269,20 +138,20 @@ bool comm_test(struct comm_request *r)
 
 	if (r->kind == REQUEST_NONE)
 		return true;
-	lock(r->comm->world);
+	comm_lock(r->comm->world);
 	if (!r->done)
 		comm_progress(r->comm->world);
 	done = r->done;
-	unlock(r->comm->world);
+	comm_unlock(r->comm->world);
 	return done;
 }
 
 void comm_poke(struct comm *world)
 {
-	lock(world);
+	comm_lock(world);
 	if (world->first)
 		progress_and_count(world);
-	unlock(world);
+	comm_unlock(world);
 }
 
 bool comm_status_has(const struct comm_status *status, int rank)
@@ -315,7 +184,7 @@ static void forget(struct comm *world, struct comm_request *r)
 {
 	struct comm_request **p = &world->first;
 
-	lock(world);
+	comm_lock(world);
 	world->last = NULL;
 	while (*p) {
 		if (*p == r) {
@@ -326,7 +195,7 @@ static void forget(struct comm *world, struct comm_request *r)
 		world->last = *p;
 		p = &(*p)->next;
 	}
-	unlock(world);
+	comm_unlock(world);
 }
 
 /*
@@ -365,11 +234,11 @@ static enum status check_whole(struct comm *world, struct error *err)
 {
 	enum status st;
 
-	lock(world);
+	comm_lock(world);
 	st = world->broken.code;
-	if (st != OK && err)
-		*err = world->broken;
-	unlock(world);
+	if (st != OK)
+		st = error_copy(err, &world->broken);
+	comm_unlock(world);
 	return st;
 }
 

@@ -55,6 +55,18 @@ struct comm {
 	int64_t ring_taken;
 };
 
+static inline void comm_lock(struct comm *world)
+{
+	if (world->lock)
+		pthread_mutex_lock(world->lock);
+}
+
+static inline void comm_unlock(struct comm *world)
+{
+	if (world->lock)
+		pthread_mutex_unlock(world->lock);
+}
+
 static inline bool comm_op_has_root(enum comm_op op)
 {
 	return op == COMM_BROADCAST || op == COMM_SCATTER || op == COMM_GATHER;

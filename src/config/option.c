@@ -187,7 +187,7 @@ static enum status set_value(const struct option *o, const char *text,
 void options_forget(struct option_values *v, const char *name)
 {
 	const struct option *o = options_find(v->table, name);
-	struct error err;
+	struct error err = {0};
 
 	assert(o);
 	set_value(o, o->initial, SOURCE_DEFAULT, field(v, o), &err);
@@ -244,7 +244,7 @@ enum status options_set(struct option_values *v, const char *name, const char *t
 
 void options_init(struct option_values *v, const struct option_table *table, void *target)
 {
-	struct error err;
+	struct error err = {0};
 
 	assert(table->count <= OPTION_MAX);
 	*v = (struct option_values){.table = table, .target = target};

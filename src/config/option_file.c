@@ -42,7 +42,7 @@ static enum status read_members(struct option_values *v, json_t *root, const cha
 	json_object_foreach(root, name, value)
 	{
 		const struct option *o = options_find(v->table, name);
-		struct error inner;
+		struct error inner = {0};
 		char text[8192];
 
 		if (o && o->unsaved) {

@@ -103,8 +103,8 @@ const struct memory_account *device_memory(const struct device *dev)
 
 enum { SLACK = 4 << 20 }; /* that a device may take beyond what it is asked for */
 
-/* Why the machine or the process can't have so much more; err has what a source says. */
-static void find_reason(uint64_t bytes, const struct error *err, char *buf, size_t size)
+/* Why the machine or the process can't have so much more; why is what a source says. */
+static void find_reason(uint64_t bytes, const struct error *why, char *buf, size_t size)
 {
 	static const enum room_kind kinds[] = {ROOM_MEMORY, ROOM_OWN, ROOM_ADDRESSES};
 
@@ -115,12 +115,13 @@ static void find_reason(uint64_t bytes, const struct error *err, char *buf, size
 		if (bytes + SLACK > room.free)
 			snprintf(buf, size, "but %.250s", room.why);
 	}
-	if (err && err->code != OK)
-		snprintf(buf, size, "but %.200s", err->msg);
+	if (why->code != OK)
+		snprintf(buf, size, "but %.200s", why->msg);
 }
 
 static enum status out_of_memory(const struct device *dev, enum memory_kind kind,
-				 uint64_t bytes, const char *what, struct error *err)
+				 uint64_t bytes, const char *what, const struct error *why,
+				 struct error *err)
 {
 	const struct memory_account *a = &dev->account;
 	char need[32], have[32], limit[32], line[256], reason[264];
@@ -144,7 +145,7 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     "out of device memory: %s needed for %s (%s), %s of %s are in use%s%s",
 		     need, what, memory_kind_name(kind), have, limit, at ? ": " : "", line);
 	} else {
-		find_reason(bytes, err, reason, sizeof(reason));
+		find_reason(bytes, why, reason, sizeof(reason));
 		FAIL(err, ERR_MEMORY, "out of memory: %s (%s) need %s, %s; %s are in use%s%s",
 		     what, memory_kind_name(kind), need, reason, have, at ? ": " : "", line);
 	}
@@ -164,23 +165,22 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 {
 	struct memory_account *a = &dev->account;
 	struct allocation *node;
+	struct error why = {0};
 
-	if (err)
-		err->code = OK; /* nobody has said anything yet */
 	bytes = (uint64_t)round_up((int64_t)(bytes ? bytes : 1), 64);
 	if (a->limit && a->total + bytes > a->limit && !dev->plan)
-		return out_of_memory(dev, kind, bytes, what, err);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
 	node = malloc(sizeof(*node));
 	if (!node)
-		return out_of_memory(dev, kind, bytes, what, err);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
 	*node = (struct allocation){.bytes = bytes, .kind = kind, .shared = shared};
 	if (!shared)
 		node->memory = dev->plan ? next_address(dev, bytes) : dev->ops->map(dev, bytes);
-	else if (dev->source(dev->source_arg, bytes, &node->memory, err) != OK)
+	else if (dev->source(dev->source_arg, bytes, &node->memory, &why) != OK)
 		node->memory = NULL;
 	if (!node->memory) {
 		free(node);
-		return out_of_memory(dev, kind, bytes, what, err);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
 	}
 	node->address = dev->ops->hide ? dev->ops->hide(dev, node->memory) : node->memory;
 	node->next = dev->allocations;
@@ -271,142 +271,4 @@ void device_host_end(struct device *dev, enum device_queue queue, void *memory, 
 {
 	if (dev->ops->host_end)
 		dev->ops->host_end(dev, queue, memory, bytes, access);
-}
-
-size_t device_matrix_size(const struct device *dev, int out, int in)
-{
-	return dev->ops->matrix_size(out, in);
-}
-
-void device_matrix_write(struct device *dev, void *matrix, enum dtype type, int out, int in,
-			 int row, int rows, const float *values)
-{
-	dev->ops->matrix_write(dev, matrix, type, out, in, row, rows, values);
-}
-
-void device_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
-			int in, int row, int rows, float *values)
-{
-	dev->ops->matrix_read(dev, matrix, type, out, in, row, rows, values);
-}
-
-void device_write(struct device *dev, void *memory, enum dtype type, size_t n,
-		  const float *values)
-{
-	dev->ops->write(dev, memory, type, n, values);
-}
-
-void device_read(struct device *dev, const void *memory, enum dtype type, size_t n,
-		 float *values)
-{
-	dev->ops->read(dev, memory, type, n, values);
-}
-
-void device_copy(struct device *dev, struct view to, int to_column, struct view from,
-		 int from_column, int rows, int columns)
-{
-	dev->ops->copy(dev, to, to_column, from, from_column, rows, columns);
-}
-
-void device_forward(struct device *dev, const struct linear *l)
-{
-	dev->ops->forward(dev, l);
-}
-
-void device_backward_input(struct device *dev, const struct linear *l)
-{
-	dev->ops->backward_input(dev, l);
-}
-
-void device_backward_weight(struct device *dev, const struct linear *l)
-{
-	dev->ops->backward_weight(dev, l);
-}
-
-void device_activate(struct device *dev, struct view y, struct view bias, struct view before,
-		     int rows, int columns, enum activation act)
-{
-	dev->ops->activate(dev, y, bias, before, rows, columns, act);
-}
-
-void device_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,
-		   enum activation act)
-{
-	dev->ops->derive(dev, dy, saved, rows, columns, act);
-}
-
-void device_add(struct device *dev, struct view to, struct view from, int rows, int columns)
-{
-	dev->ops->add(dev, to, from, rows, columns);
-}
-
-void device_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
-		    const struct dropout *d)
-{
-	dev->ops->dropout(dev, to, from, rows, columns, d);
-}
-
-void device_norm_forward(struct device *dev, const struct norm *n)
-{
-	dev->ops->norm_forward(dev, n);
-}
-
-void device_norm_backward_input(struct device *dev, const struct norm *n)
-{
-	dev->ops->norm_backward_input(dev, n);
-}
-
-void device_norm_backward_weight(struct device *dev, const struct norm *n)
-{
-	dev->ops->norm_backward_weight(dev, n);
-}
-
-void device_clear(struct device *dev, double *numbers, size_t n)
-{
-	dev->ops->clear(dev, numbers, n);
-}
-
-void device_numbers(struct device *dev, const double *numbers, size_t n, double *out)
-{
-	dev->ops->numbers(dev, numbers, n, out);
-}
-
-void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
-		int columns, float scale, double *sum)
-{
-	dev->ops->mse(dev, y, target, dy, rows, columns, scale, sum);
-}
-
-void device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			  struct view dy, int rows, int columns, float scale, double *sum)
-{
-	dev->ops->cross_entropy(dev, y, labels, dy, rows, columns, scale, sum);
-}
-
-void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-			  int columns, double *count)
-{
-	dev->ops->count_correct(dev, y, labels, rows, columns, count);
-}
-
-void device_update(struct device *dev, const struct update *u, size_t n, double *squares)
-{
-	dev->ops->update(dev, u, n, squares);
-}
-
-void device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
-			double factor, double *sum)
-{
-	dev->ops->sum_squares(dev, x, type, n, factor, sum);
-}
-
-void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
-		 size_t n)
-{
-	dev->ops->cast(dev, src, from, dst, to, n);
-}
-
-double device_fma_rounds(struct device *dev, long n)
-{
-	return dev->ops->fma_rounds(dev, n);
 }

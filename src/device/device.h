@@ -42,6 +42,8 @@ struct device_options {
 	uint64_t memory;   /* limit in bytes; 0: none */
 	int rank, ranks;   /* that it is for, of so many: virtual devices may differ */
 	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
+	/* The CPU's table of kernels: reference, generic, avx2, avx512; NULL: the best. */
+	const char *kernels;
 	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */
 };
 
@@ -60,9 +62,9 @@ void device_close(struct device *dev);
 bool device_is_virtual(const struct device *dev);
 const struct links *device_links(const struct device *dev);
 
-/* A table of kernels that this CPU has beside the one in use (see KOLM_CPU), with sums in
-   another order and not much slower; or NULL. */
-const char *device_other_kernels(void);
+/* A table of kernels that this CPU has beside the one of that name (NULL: the best), with sums
+   in another order and not much slower; or NULL. */
+const char *device_other_kernels(const char *used);
 
 /* What it is, for people: "cpu avx512, 2 threads on 2 cores". */
 const char *device_description(const struct device *dev);

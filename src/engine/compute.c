@@ -301,5 +301,9 @@ enum status engine_compute(struct engine *e, const struct action *a, const struc
 	if (!e->times.window) /* its end is not known yet */
 		e->times.window = -w.begin;
 	watch_end(e, w, kinds[a->kind], a);
+	if (a->kind == ACTION_B) {
+		e->times.kind_ns[RECORD_WEIGHT] += pace_now(e->options.pace) - e->run.dx_ready;
+		e->times.kind_count[RECORD_WEIGHT]++;
+	}
 	return st;
 }

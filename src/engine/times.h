@@ -17,7 +17,8 @@ struct engine_times {
 	int64_t pause;	 /* sleep that was asked for */
 	int64_t window;	 /* from the first forward to the last operation of the schedule */
 	int64_t actions; /* of that, in forward and backward, with all that happens inside */
-	/* by enum record_kind: FORWARD, BACKWARD, INPUT, WEIGHT */
+	/* by enum record_kind: FORWARD, BACKWARD, INPUT, WEIGHT; of a whole BACKWARD, WEIGHT is
+	   what comes behind the gradient of the input */
 	int64_t kind_ns[RECORD_WEIGHT + 1], kind_count[RECORD_WEIGHT + 1];
 };
 

@@ -260,7 +260,7 @@ enum status attach_newest(struct attachment *a, const char *runs, struct error *
 	*a = (struct attachment){.memory = NULL};
 	while (dir && (entry = readdir(dir))) {
 		struct attachment other;
-		struct error why;
+		struct error why = {0};
 		struct timespec when = newest;
 		char folder[PATH_MAX];
 
@@ -281,10 +281,8 @@ enum status attach_newest(struct attachment *a, const char *runs, struct error *
 		closedir(dir);
 	if (a->memory)
 		return OK;
-	if (refused.code != OK) {
-		*err = refused;
-		return err->code;
-	}
+	if (refused.code != OK)
+		return error_copy(err, &refused);
 	FAIL(err, ERR_FAILED, "no run below %s/ is running", runs);
 	return HINT(err, "name its folder: kolm top RUN");
 }

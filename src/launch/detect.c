@@ -49,10 +49,3 @@ bool launcher_detect(struct launcher *l)
 	}
 	return false;
 }
-
-int launch_cores(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-}

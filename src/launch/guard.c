@@ -54,7 +54,7 @@ static _Noreturn void report_rank(struct guard *g, int local, const char *how, d
 {
 	const struct board_rank *board = board_at(g, local);
 	char name[192], doing[256];
-	struct error err;
+	struct error err = {0};
 
 	board_name(g->launch, board->number, NULL, name, sizeof(name));
 	board_describe(board, shm_status(g->rank->memory, local), doing, sizeof(doing));
@@ -118,7 +118,7 @@ static void watch_neighbour(struct guard *g, double elapsed)
 /* How the ranks of this machine go on. */
 static struct mpi_sign sign_of_machine(const struct guard *g)
 {
-	struct mpi_sign sign = {.waits = 1};
+	struct mpi_sign sign = {.waits = 1, .failed = shm_has_failed(g->rank->memory)};
 
 	for (int i = 0; i < g->rank->locals; i++) {
 		sign.signs += signs_of(g, i);
@@ -130,7 +130,7 @@ static struct mpi_sign sign_of_machine(const struct guard *g)
 static _Noreturn void report_machine(struct guard *g, const struct mpi_beacon *b)
 {
 	char name[192];
-	struct error err;
+	struct error err = {0};
 
 	board_name(g->launch, b->rank, b->host, name, sizeof(name));
 	FAIL(&err, ERR_FAILED, "%s hangs: nothing was heard from it for %.1f s", name,
@@ -156,6 +156,8 @@ static void watch_machines(struct guard *g, double elapsed)
 		first = first && (silent || beacons[i].rank > g->rank->number);
 		sum.signs += beacons[i].last.signs;
 		sum.waits = sum.waits && beacons[i].last.waits;
+		if (beacons[i].last.failed) /* what comes now is a consequence */
+			shm_first_failure(g->rank->memory);
 		if (silent && first)
 			report_machine(g, &beacons[i]);
 	}
@@ -171,7 +173,7 @@ static void watch_machines(struct guard *g, double elapsed)
    has failed, which said what there is to say. */
 static void hurry(struct guard *g, int number)
 {
-	struct error err;
+	struct error err = {0};
 	enum status st;
 
 	if (shm_has_failed(g->rank->memory)) {

@@ -27,6 +27,8 @@ _Noreturn void rank_run(const struct rank_start *start);
 /* What a rank of either kind sets up: its cores, its environment, its backtrace. */
 void rank_prepare(struct rank *r, int local, bool pin);
 
+/* For handlers of signals: the board of this process's rank, or NULL. */
+struct board_rank *rank_own_board(void);
 /* Before the board's memory goes away: signals that come later don't touch it. */
 void rank_forget_board(void);
 

@@ -11,13 +11,12 @@
 
 enum { TWICE_MS = 500 };
 
-static struct board_rank *own_board;
-
 /* The first one asks for an orderly end; another one ends us at once, but not the echo of
    the first: mpirun passes on what the terminal has sent to all. */
 static void on_signal(int number)
 {
 	static double first;
+	struct board_rank *board = rank_own_board();
 
 	if (first > 0 && clock_ms() - first > TWICE_MS) {
 		signal(number, SIG_DFL);
@@ -25,16 +24,15 @@ static void on_signal(int number)
 	}
 	if (first == 0)
 		first = clock_ms();
-	if (own_board)
-		own_board->stop = number;
+	if (board)
+		board->stop = number;
 }
 
-static void catch_signals(struct board_rank *board, bool graceful)
+static void catch_signals(bool graceful)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction before, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
-	own_board = board;
 	for (size_t i = 0; graceful && i < ARRAY_SIZE(numbers); i++) {
 		sigaction(numbers[i], NULL, &before);
 		if (numbers[i] != SIGHUP || before.sa_handler != SIG_IGN) /* nohup */
@@ -75,7 +73,7 @@ static bool is_orderly(enum status st)
 /* Say how this rank failed, unless another one here has said so already, and end all. */
 static _Noreturn void take_down(const struct guard *g, enum status st, struct error *err)
 {
-	struct error named = *err;
+	struct error named = {0};
 	char name[192];
 
 	board_name(g->launch, g->rank->number, NULL, name, sizeof(name));
@@ -103,7 +101,7 @@ static enum status join(struct rank *r, struct mpi_place *place, const struct la
 		mpi_end();
 		return st;
 	}
-	st = mpi_open(&r->world, ranks, place, err);
+	st = mpi_open(&r->world, ranks, getenv("KOLM_MPI_HOSTS"), place, err);
 	if (st != OK) {
 		if (err->reported)
 			sleep(2); /* who knows why must not lose its word */
@@ -133,6 +131,8 @@ static enum status end_of(struct guard *g, enum status st, struct error *err)
 		st = error_of_signal(g->rank->ended_by, &name);
 		err->reported = true; /* by rank 0 */
 	} else if (st != OK && !atomic_exchange(&g->said, true)) {
+		if (shm_has_failed(g->rank->memory)) /* and who did has said so */
+			err->reported = true;
 		error_print(err);
 	}
 	return st;
@@ -150,7 +150,7 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	g.local = place.local;
 	/* Where mpirun has bound us to cores, they stay. */
 	rank_prepare(&r, place.local, l->pin && place.cores_shared);
-	catch_signals(r.board, l->graceful);
+	catch_signals(l->graceful);
 	st = guard_start(&g, err);
 	if (st != OK)
 		take_down(&g, st, err);
@@ -162,7 +162,6 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	rank_at(&r, "the end");
 	(void)comm_run(r.world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, NULL);
 	guard_end(&g);
-	own_board = NULL;
 	rank_forget_board();
 	comm_free(r.world);
 	mpi_end();

@@ -108,7 +108,4 @@ struct launcher {
 };
 bool launcher_detect(struct launcher *l);
 
-/* Cores that this process may use. */
-int launch_cores(void);
-
 #endif

@@ -1,5 +1,6 @@
 /* rank.c - a rank's side of a launch: what it sets up before its function runs. */
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/util.h"
 #include "comm/self.h"
 #include "device/device.h"
@@ -14,6 +15,11 @@
 #include <unistd.h>
 
 static struct board_rank *own_board;
+
+struct board_rank *rank_own_board(void)
+{
+	return own_board;
+}
 
 void rank_forget_board(void)
 {
@@ -71,7 +77,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 	struct rank r = {.number = start->number,
 			 .ranks = ranks,
 			 .locals = ranks,
-			 .host_cores = launch_cores(),
+			 .host_cores = machine_cores(),
 			 .memory = start->memory,
 			 .board = board,
 			 .pulse = &board->pulse};

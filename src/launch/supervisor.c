@@ -1,5 +1,6 @@
 /* supervisor.c - start ranks, watch them, report, stop; see launch.h */
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/util.h"
 #include "launch/impl.h"
 
@@ -225,7 +226,7 @@ static enum status supervise(const struct launch *l, rank_fn *fn, void *arg, str
 		st = FAIL(err, ERR_MEMORY, "no memory for %d ranks", l->ranks);
 		goto out;
 	}
-	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= launch_cores(), l->shared, -1, err));
+	TRY(shm_prepare(&s.memory, l->ranks, l->ranks <= machine_cores(), l->shared, -1, err));
 	TRY(progress_open(&s.progress, l, s.memory, err));
 	TRY(start_ranks(&s, fn, arg, err));
 	TRY(watch(&s, err));

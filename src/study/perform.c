@@ -111,8 +111,7 @@ enum status study_perform(const struct study *s, const struct study_options *o,
 	/* A full disk or a signal is no reason to keep back what has been measured. */
 	st = conclude(s, &plan, &evidence, folder, o->plan.quick, ran == OK ? err : NULL);
 	if (ran != OK) {
-		*err = why;
-		st = ran;
+		st = error_copy(err, &why);
 	} else if (signals.stopped) {
 		st = stopped(s, &plan, &evidence, signals.stopped, err);
 	} else if (st == OK) {

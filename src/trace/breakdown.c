@@ -39,7 +39,8 @@ static enum status ideal_bubbles(const struct engine_times *times, int n,
 {
 	struct costs c = {.f = middle_cost(times, n, RECORD_FORWARD, work),
 			  .b = middle_cost(times, n, RECORD_BACKWARD, work),
-			  .w = middle_cost(times, n, RECORD_WEIGHT, work)};
+			  .w = middle_cost(times, n, RECORD_WEIGHT, work),
+			  .send_early = true};
 	struct timeline t;
 	enum status st;
 

@@ -116,6 +116,14 @@ static void account_stage(const struct profile *p, const struct timeline *t,
 	add_operation(&p->ends[stage], out);
 }
 
+/* How long before its end a span sends what it yields. */
+static double behind_send(const struct costs *c, const struct schedule *s, const struct span *x)
+{
+	if (!c->send_early || x->action.kind != ACTION_B)
+		return 0;
+	return c->parts[x->stage * s->chunks + x->action.chunk].w;
+}
+
 static enum status account_all(const struct profile *p, const struct schedule *s,
 			       const struct costs *c, const struct timeline *t,
 			       struct time_account *out, struct error *err)
@@ -134,7 +142,7 @@ static enum status account_all(const struct profile *p, const struct schedule *s
 
 		if (x->action.kind != ACTION_W)
 			*end_at(&ends, x->action.kind == ACTION_F, part_of(&ends, x),
-				x->action.micro_batch) = x->end_ms;
+				x->action.micro_batch) = x->end_ms - behind_send(c, s, x);
 	}
 	for (int at = 0; at < t->count;)
 		account_stage(p, t, &ends, &at, out);
@@ -194,7 +202,8 @@ enum status predict_step(const struct profile *p, struct timeline *out,
 				       t->linked ? t->latency_ns * 1e-6 : p->message.ms};
 	struct part_cost *parts =
 		calloc((size_t)t->grid.pp * (size_t)t->chunks, sizeof(*parts));
-	struct costs costs = {.parts = parts, .stop_and_wait = t->base};
+	struct costs costs = {
+		.parts = parts, .stop_and_wait = t->base, .send_early = !t->base};
 	enum status st;
 
 	if (!parts)

@@ -39,7 +39,7 @@ static int mpi_number, mpi_processes;
 
 static inline void ranks_begin(void)
 {
-	struct error err;
+	struct error err = {0};
 
 	CHECK(mpi_start(&mpi_number, &mpi_processes, &err) == OK, "%s", err.msg);
 }
@@ -54,18 +54,20 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 {
 	struct comm *world, *all;
 	struct mpi_place place;
-	struct error err;
+	struct error err = {0};
 
 	if (ranks > mpi_processes)
 		return;
 	alarm(120);
-	CHECK(mpi_open(&world, ranks, &place, &err) == OK, "%s", err.msg);
+	CHECK(mpi_open(&world, ranks, getenv("KOLM_MPI_HOSTS"), &place, &err) == OK, "%s",
+	      err.msg);
 	if (world) {
 		fn(world, arg);
 		comm_free(world);
 	}
 	/* Those that took no part wait here, asleep. */
-	CHECK(mpi_open(&all, mpi_processes, &place, &err) == OK, "%s", err.msg);
+	CHECK(mpi_open(&all, mpi_processes, getenv("KOLM_MPI_HOSTS"), &place, &err) == OK, "%s",
+	      err.msg);
 	CHECK(comm_run(all, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, &err) == OK, "%s", err.msg);
 	comm_free(all);
 }
@@ -83,7 +85,7 @@ static inline void *rank_thread(void *arg)
 {
 	struct rank_thread *t = arg;
 	struct comm *world;
-	struct error err;
+	struct error err = {0};
 
 	CHECK(shm_join(&world, t->memory, t->rank, &err) == OK, "%s", err.msg);
 	t->fn(world, t->arg);
@@ -95,7 +97,7 @@ static inline void run_threads(int ranks, rank_fn *fn, void *arg)
 {
 	struct shm_memory *memory;
 	struct rank_thread threads[RANKS_MAX];
-	struct error err;
+	struct error err = {0};
 
 	alarm(300);
 	assert_int_equal(shm_prepare(&memory, ranks, ranks <= 2, 0, -1, &err), OK);
@@ -125,7 +127,7 @@ static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 static inline void run_ranks(int ranks, rank_fn *fn, void *arg)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 	pid_t pids[RANKS_MAX];
 	int failed = 0;
 
@@ -176,7 +178,7 @@ static inline int ranks_end(int failed)
 static inline void run_self(rank_fn *fn, void *arg)
 {
 	struct comm *world;
-	struct error err;
+	struct error err = {0};
 
 	assert_int_equal(comm_open_self(&world, &err), OK);
 	fn(world, arg);
@@ -185,7 +187,7 @@ static inline void run_self(rank_fn *fn, void *arg)
 
 static inline void *rank_alloc(struct comm *world, size_t bytes)
 {
-	struct error err;
+	struct error err = {0};
 	void *p;
 
 	CHECK(comm_alloc(world, bytes, &p, &err) == OK, "%s", err.msg);
@@ -194,7 +196,7 @@ static inline void *rank_alloc(struct comm *world, size_t bytes)
 
 static inline void rank_wait(struct comm_request *r)
 {
-	struct error err;
+	struct error err = {0};
 
 	CHECK(comm_wait(r, &err) == OK, "%s", err.msg);
 }

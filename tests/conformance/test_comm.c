@@ -189,7 +189,7 @@ static void ordered_sum(struct comm *world, void *arg)
 	struct random r = *(struct random *)arg;
 	float *buf = rank_alloc(world, N * sizeof(float)), (*all)[N] = calloc(16, sizeof(*all));
 	uint16_t *half = rank_alloc(world, N * sizeof(uint16_t));
-	struct error err;
+	struct error err = {0};
 
 	for (int rank = 0; rank < comm_size(world); rank++)
 		random_fill(&r, all[rank], N);
@@ -241,7 +241,7 @@ static void sums_are_taken_in_rank_order(void **state)
 static void open_groups(struct comm *world, struct comm *groups[4])
 {
 	int n = comm_size(world), me = comm_rank(world), list[RANKS_MAX], k;
-	struct error err;
+	struct error err = {0};
 
 	groups[0] = world;
 	for (int kind = 1; kind < 4; kind++) {
@@ -374,7 +374,7 @@ static void records_say_what_for(void **state)
 static void a_group_has_tags_for_its_hops(void **state)
 {
 	struct across *a = NULL;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	assert_int_equal(across_create(&a, MPI_COMM_NULL, NULL, 4096, 0, &err), ERR_USAGE);

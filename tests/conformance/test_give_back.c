@@ -9,8 +9,8 @@
 
 enum {
 	ROUNDS = 2000,
-	LARGE = 3 << 20, /* bytes: more than a huge page, now and then */
-	MOST = 64 << 20, /* that all of it may take, however often */
+	LARGE = 3 << 20,  /* bytes: more than a huge page, now and then */
+	MOST = 160 << 20, /* that all of it may take; without giving back it would be 800 MB */
 };
 
 /* Of the memory that ranks share, as this process has it open: addresses, and pages. */

@@ -120,7 +120,7 @@ static int meet_beyond_limit(struct shm_memory *memory, int rank)
 static void what_can_not_be_mapped_is_an_error_with_its_limit(void **state)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 	pid_t pids[2];
 	int status;
 	(void)state;

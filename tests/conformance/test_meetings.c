@@ -24,7 +24,7 @@ static bool on_one_machine(void)
 
 static void run(struct comm *world, enum comm_op op, float *x, size_t n, int root)
 {
-	struct error err;
+	struct error err = {0};
 
 	CHECK(comm_run(world, op, x, n, DTYPE_F32, root, &err) == OK, "%s", err.msg);
 }
@@ -208,7 +208,7 @@ static void open_some(struct comm *world, void *arg)
 		all[i] = i;
 	for (int i = 0; i < 3; i++) {
 		struct comm *group;
-		struct error err;
+		struct error err = {0};
 
 		CHECK(comm_create(&group, world, COMM_FOR_REPLICAS, all, comm_size(world),
 				  &err) == OK,

@@ -79,7 +79,7 @@ static void large(struct comm *world, void *arg)
 	{
 		size_t n = most / sizeof(float);
 		float *x = (float *)a;
-		struct error err;
+		struct error err = {0};
 
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)comm_rank(world) + 1;
@@ -132,7 +132,7 @@ static void waiting_is_asleep(void **state)
 static void left_alone(struct comm *world, void *arg)
 {
 	struct comm_request r;
-	struct error err;
+	struct error err = {0};
 	int *x = rank_alloc(world, sizeof(int));
 
 	(void)arg;
@@ -147,7 +147,7 @@ static void left_alone(struct comm *world, void *arg)
 static void a_stop_ends_every_wait(void **state)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 	pid_t pids[3];
 	double start;
 	(void)state;
@@ -270,7 +270,7 @@ static void sleepers_are_woken(void **state)
 /* After a failed wait the request is forgotten: another one can be started and fails too. */
 static void fail_twice(struct comm *world, void *arg)
 {
-	struct error err;
+	struct error err = {0};
 	int *x = rank_alloc(world, sizeof(int));
 
 	(void)arg;
@@ -278,7 +278,7 @@ static void fail_twice(struct comm *world, void *arg)
 		struct comm_request r;
 
 		comm_irecv(world, 0, 0, x, sizeof(int), &r);
-		CHECK(comm_wait(&r, &err) == ERR_FAILED, "nobody sends");
+		CHECK(comm_wait(&r, fresh(&err)) == ERR_FAILED, "nobody sends");
 	}
 }
 

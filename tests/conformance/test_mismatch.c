@@ -218,7 +218,7 @@ static void a_message_of_another_size_is_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes) && !RANKS_ARE_THREADS; i++) {
 		struct shm_memory *memory;
-		struct error err;
+		struct error err = {0};
 		pid_t pids[2];
 		int status;
 

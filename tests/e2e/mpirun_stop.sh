@@ -77,6 +77,12 @@ waits_for_another_machine() {
 		--inject rank=0,at=forward,sleep=400ms --quiet --run-dir slow || fail "waiting is taken for a hang"
 }
 
+# The job that is ended because of it is no second thing to tell, on whatever machine rank 0 is.
+says_one_thing() {
+	"$MPIEXEC" -n 4 "$KOLM" train --dim 32 --dp 4 --batch 64 --timeout 1 --inject rank=3,step=2,hang --run-dir one >/dev/null 2>one.err
+	[ "$(grep -c '^kolm:' one.err)" = 1 ] && grep -q '^kolm: rank 3 of 4 .* hangs' one.err || fail "a hang elsewhere: $(cat one.err)"
+}
+
 # All at once: they do little but wait.
 cases=()
 signalled term TERM 143 & cases+=($!)
@@ -88,6 +94,7 @@ stopped other 3 1 ' \(it is stopped\): last at step [0-9]+' & cases+=($!)
 export KOLM_MPI_HOSTS=2 # alone on its machine too; and waiting for one on another machine that works is no hang
 stopped alone 2 1 ': nothing was heard from it' & cases+=($!)
 waits_for_another_machine & cases+=($!)
+says_one_thing & cases+=($!)
 failed=0
 for case in "${cases[@]}"; do
 	wait "$case" || failed=1

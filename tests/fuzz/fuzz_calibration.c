@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct error err;
+	struct error err = {0};
 	json_t *known, *value;
 	const char *name;
 

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct config a, b;
 	struct json first, second;
-	struct error err;
+	struct error err = {0};
 
 	options_init(&a.values, &config_table, &a);
 	if (options_read_json(&a.values, (const char *)data, size, "fuzz", &err) != OK)

@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct table t;
-	struct error err;
+	struct error err = {0};
 	char *text = malloc(size + 1);
 
 	memcpy(text, data, size);

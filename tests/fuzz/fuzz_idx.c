@@ -6,7 +6,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct table t;
-	struct error err;
+	struct error err = {0};
 	size_t cut;
 
 	if (size < 1)

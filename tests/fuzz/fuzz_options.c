@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct config c;
 	char *text = malloc(size + 1), *argv[64];
-	struct error err;
+	struct error err = {0};
 	int argc = 0;
 
 	memcpy(text, data, size);

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bottleneck b;
 	struct document d;
 	struct study s;
-	struct error err;
+	struct error err = {0};
 	struct text out;
 	int rows, failed;
 

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1), *metrics;
 	struct run_result r;
 	struct document d;
-	struct error err;
+	struct error err = {0};
 	struct text out;
 
 	if (!text)

@@ -6,7 +6,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct safetensors s;
-	struct error err;
+	struct error err = {0};
 	volatile char sum = 0;
 
 	if (safetensors_parse(&s, data, size, &err) != OK)

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct evidence e;
 	struct columns c;
 	struct tables t = {.study = &s, .plan = &p};
-	struct error err;
+	struct error err = {0};
 
 	if (study_load(&s, study_commands(), (const char *)data, size, "fuzz", &err) != OK)
 		return 0;

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct trace t;
 	struct comparison c;
-	struct error err;
+	struct error err = {0};
 	struct text out;
 
 	if (trace_parse(&t, (const char *)data, size, "fuzz", &err) != OK)

@@ -1,28 +1,19 @@
 /*
  * test_grids.c - every grid trains as one rank does: for all (dp, pp, mp) of up to 16
  * ranks, all schedules, micro-batches fewer and more than stages, odd depths, momentum and
- * clipping, sharded optimizer state, every way of summing gradients. By default each grid
- * runs with a few of the combinations, KOLM_GRIDS=all runs the whole product.
+ * clipping, sharded optimizer state, every way of summing gradients; plain stacks, those with
+ * norms, bridges and dropout, and those of uneven widths; in 32 and 16 bit. By default each
+ * grid runs with a few of the combinations, KOLM_GRIDS=all runs the whole product.
  */
-#include "testing.h"
+#include "grid_setting.h"
 
-#include "engine/weights.h"
+#include "data/data.h"
+#include "engine/collect.h"
+#include "launch/launch.h"
 
 #include <sys/mman.h>
 
-enum { STEPS = 20, ROWS = 2, WEIGHTS_MAX = 1 << 17 };
-
-/* One run: what is trained and how. */
-struct setting {
-	struct grid grid;
-	enum schedule_kind schedule;
-	int chunks, micro_batches, depth, dim, out;
-	enum grad_sync sync;
-	enum activation act;
-	enum optimizer optimizer;
-	enum dtype type, grad_type;
-	bool zero, base, labelled;
-};
+enum { STEPS = 20, ROWS = 2, WEIGHTS_MAX = 1 << 17, TEXT = 640 };
 
 /* What rank 0 leaves for the test. */
 struct outcome {
@@ -37,10 +28,12 @@ struct job {
 	struct outcome *outcome; /* shared */
 };
 
-static enum status keep_weights(void *arg, const float *values, size_t count, struct error *e)
+static enum status keep_weights(void *arg, int tensor, const float *values, size_t count,
+				struct error *e)
 {
 	struct outcome *o = arg;
 
+	(void)tensor;
 	if (o->count + count > WEIGHTS_MAX)
 		return FAIL(e, ERR_FAILED, "more weights than the test has room for");
 	memcpy(o->weights + o->count, values, count * sizeof(float));
@@ -58,40 +51,56 @@ static void sink(void *arg, void *memory)
 	comm_give_back(arg, memory);
 }
 
+/* The samples of a step. */
+struct supply {
+	struct data data;
+	struct device *dev;
+	float *spare; /* (batch, out) for targets of which classes are made */
+	int step, batch;
+};
+
 /* Classes from the synthetic inputs: cheap, and the same on every rank. */
-static void label(const struct engine *e)
+static void label(const struct batch *b, int64_t first, int rows)
 {
-	for (int r = 0; r < engine_batch_rows(e); r++)
-		e->batch.labels[r] =
-			e->batch.x.data[(size_t)r * e->batch.x.stride] > 0 ? 1 : r % 2;
+	for (int r = 0; r < rows; r++) {
+		const float *x = view_from(b->x, (size_t)r).data;
+
+		b->labels[r] = *x > 0 ? 1 : (int32_t)((first + r) % 2);
+	}
 }
 
-static enum status train(struct engine *e, struct data *d, const struct job *job,
-			 struct error *err)
+static void supply_fill(void *arg, int64_t first, int rows, const struct batch *b)
 {
-	int rows = engine_batch_rows(e);
-	struct batch whole = e->batch;
-	float *spare = calloc((size_t)job->batch * 256, sizeof(float));
-	enum status st = OK;
+	struct supply *s = arg;
+	struct batch whole = *b;
 
-	if (job->s.labelled) /* the generator wants somewhere to put its targets */
-		whole.target = (struct view){.data = spare, .stride = 256};
-	for (int step = 0; step < STEPS; step++) {
+	if (b->labels)
+		whole.target = (struct view){.data = s->spare, .stride = (size_t)s->data.out};
+	data_batch(&s->data, s->dev, s->step, s->batch, (int)first, rows, &whole);
+	if (b->labels)
+		label(b, first, rows);
+}
+
+static enum status train(struct engine *e, const struct job *job, struct error *err)
+{
+	const struct model *m = engine_options(e)->model;
+	struct supply s = {.dev = engine_device(e), .batch = job->batch};
+	enum status st;
+
+	s.spare = calloc((size_t)job->batch * (size_t)m->out, sizeof(float));
+	TRY(data_open(&s.data, "synthetic", TASK_AUTO, m->in, m->out, 3, 0, err));
+	for (; s.step < STEPS; s.step++) {
 		struct step_result result;
 
-		if (e->all.x.data)
-			data_batch(d, e->dev, step, job->batch, 0, job->batch, &e->all);
-		else if (engine_needs_batch(e))
-			data_batch(d, e->dev, step, job->batch, rows * e->at.dp, rows, &whole);
-		if (job->s.labelled && engine_needs_batch(e))
-			label(e);
-		TRY(engine_step(e, step, &result, err));
-		if (e->rank->number == 0)
-			job->outcome->losses[step] = result.loss;
+		engine_load(e, supply_fill, &s);
+		TRY(engine_step(e, s.step, &result, err));
+		if (comm_rank(engine_options(e)->world) == 0)
+			job->outcome->losses[s.step] = result.loss;
 	}
-	TRY(weights_gather(e, 0, keep_weights, job->outcome, err));
+	TRY(collect_weights(e, 0, keep_weights, job->outcome, err));
+	data_close(&s.data);
 out:
-	free(spare);
+	free(s.spare);
 	return st;
 }
 
@@ -105,8 +114,8 @@ static enum status check_prediction(const struct device *dev, struct engine_opti
 	enum status st;
 
 	o.plan = true;
-	o.plan_rank = o.rank->number;
-	o.rank = NULL;
+	o.plan_rank = comm_rank(o.world);
+	o.world = NULL;
 	TRY(device_open(&plan, "cpu", &options, err));
 	TRY(engine_create(&e, plan, &o, err));
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++)
@@ -121,53 +130,62 @@ out:
 	return st;
 }
 
+static enum status build(struct model *m, const struct setting *s, struct error *err)
+{
+	struct mlp mlp = s->mlp;
+
+	mlp.widths = s->widths;
+	model_init(m, s->widths[0], s->grid.mp);
+	return mlp_build(m, &mlp, err);
+}
+
+static struct engine_options options_of(const struct job *job, struct comm *world)
+{
+	const struct setting *s = &job->s;
+	/* Rounding is amplified by depth. */
+	float lr = 0.003f * 8 / (float)imax(8, s->mlp.depth);
+
+	return (struct engine_options){.loss = s->labelled ? &loss_cross_entropy : &loss_mse,
+				       .rows = job->batch / s->grid.dp / s->micro_batches,
+				       .micro_batches = s->micro_batches,
+				       .optimizer = {.kind = s->optimizer,
+						     .lr = lr,
+						     .momentum = 0.9f,
+						     .beta1 = 0.9f,
+						     .beta2 = 0.99f,
+						     .eps = 1e-3f,
+						     .weight_decay = 0.01f},
+				       .clip = 0.5,
+				       .seed = 3,
+				       .grad_sync = s->sync,
+				       .bucket_bytes = 3000,
+				       .zero = s->zero,
+				       .type = s->type,
+				       .grad_type = s->grad_type,
+				       .scaler = {.scale = s->type == DTYPE_F16 ? 1024 : 1},
+				       .base = s->base,
+				       .world = world,
+				       .grid = s->grid};
+}
+
 static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 {
 	struct job *job = arg;
 	const struct setting *s = &job->s;
-	struct model_shape shape = {.depth = s->depth,
-				    .in = s->out,
-				    .dim = s->dim,
-				    .out = s->out,
-				    .act = s->act,
-				    .rows = job->batch / s->grid.dp / s->micro_batches};
 	struct device_options options = {.threads = 1, .crowded = true};
-	struct engine_options o = {
-		.shape = shape,
-		.micro_batches = s->micro_batches,
-		.labelled = s->labelled,
-		.optimizer = {.kind = s->optimizer,
-			      .lr = 0.003f * 8 /
-				    (float)imax(8,
-						s->depth), /* rounding is amplified by depth */
-			      .momentum = 0.9f,
-			      .beta1 = 0.9f,
-			      .beta2 = 0.99f,
-			      .eps = 1e-3f,
-			      .weight_decay = 0.01f},
-		.clip = 0.5,
-		.seed = 3,
-		.grad_sync = s->sync,
-		.bucket_bytes = 3000,
-		.zero = s->zero,
-		.type = s->type,
-		.grad_type = s->grad_type,
-		.scaler = {.scale = s->type == DTYPE_F16 ? 1024 : 1},
-		.base = s->base,
-		.rank = rank,
-		.grid = &s->grid};
+	struct engine_options o = options_of(job, rank->world);
+	struct model model;
 	struct partition partition;
 	struct schedule schedule;
 	struct device *dev;
 	struct engine *e;
-	struct data d;
 	enum status st;
 
-	TRY(data_open(&d, "synthetic", TASK_AUTO, s->out, 3, 0, err));
-	TRY(partition_check_split(&shape, s->grid.mp, err));
-	TRY(partition_init(&partition, &shape, s->grid.pp, s->chunks, "", err));
+	TRY(build(&model, s, err));
+	TRY(partition_init(&partition, &model, s->grid.pp, s->chunks, "", err));
 	TRY(schedule_init(&schedule, s->schedule, s->grid.pp, s->micro_batches, s->chunks,
 			  err));
+	o.model = &model;
 	o.partition = &partition;
 	o.schedule = &schedule;
 	TRY(device_open(&dev, "cpu", &options, err));
@@ -175,38 +193,26 @@ static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 		device_share(dev, source, sink, rank->world);
 	TRY(engine_create(&e, dev, &o, err));
 	TRY(check_prediction(dev, o, err));
-	TRY(train(e, &d, job, err));
+	TRY(train(e, job, err));
 	engine_free(e);
 	device_close(dev);
 	schedule_release(&schedule);
 	partition_release(&partition);
-	data_close(&d);
+	model_release(&model);
 out:
 	return st;
-}
-
-static void describe(const struct setting *s, char *buf, size_t size)
-{
-	snprintf(
-		buf, size,
-		"dp %d pp %d mp %d, %s, chunks %d, %d micro-batches, depth %d, dim %d, activation "
-		"%d, optimizer %d, %s, gradients %s, %s%s%s",
-		s->grid.dp, s->grid.pp, s->grid.mp, schedule_name(s->schedule), s->chunks,
-		s->micro_batches, s->depth, s->dim, (int)s->act, (int)s->optimizer,
-		dtype_name(s->type), dtype_name(s->grad_type), grad_sync_names[s->sync],
-		s->zero ? ", zero" : "", s->base ? ", base" : "");
 }
 
 static void run(struct job *job)
 {
 	struct launch l = {.ranks = grid_size(&job->s.grid), .timeout_ms = 60000};
 	struct error err = {0};
-	char text[320];
+	char text[TEXT];
 
 	job->outcome->count = 0;
 	if (launch_run(&l, train_rank, job, &err) == OK)
 		return;
-	describe(&job->s, text, sizeof(text));
+	setting_describe(&job->s, text, sizeof(text));
 	fail_msg("%s: %s; %s", text, err.msg, err.hint);
 }
 
@@ -219,19 +225,15 @@ static void compare(const struct setting *s)
 	bool half = s->type != DTYPE_F32;
 	double loss_tolerance = half ? 0.03 : 1e-5, weight_tolerance = half ? 0.03 : 1e-4;
 	double largest = 0;
-	char text[320];
+	char text[TEXT];
 
 	job.batch = s->grid.dp * s->micro_batches * ROWS;
 	alone = job;
 	alone.outcome = &outcomes[0];
-	alone.s.grid = (struct grid){1, 1, 1};
-	alone.s.schedule = SCHEDULE_1F1B;
-	alone.s.chunks = alone.s.micro_batches = 1;
-	alone.s.zero = alone.s.base = false;
-	alone.s.sync = SYNC_DDP;
+	alone.s = setting_alone(s);
 	run(&alone);
 	run(&job);
-	describe(s, text, sizeof(text));
+	setting_describe(s, text, sizeof(text));
 	for (int i = 0; i < STEPS; i++)
 		if (!(fabs(outcomes[0].losses[i] - outcomes[1].losses[i]) <=
 		      loss_tolerance * fabs(outcomes[0].losses[i])))
@@ -249,58 +251,33 @@ static void compare(const struct setting *s)
 				 (double)outcomes[0].weights[i]);
 }
 
-/* The rest of a setting, by a number; false if it makes no sense for the grid. */
-static bool fill_in(struct setting *s, struct random *r, int schedule, int m, bool zero,
-		    int sync)
-{
-	s->schedule = (enum schedule_kind)schedule;
-	s->micro_batches = m;
-	s->zero = zero;
-	s->sync = (enum grad_sync)sync;
-	s->chunks = schedule_chunks(s->schedule, 2) > 1 ? random_int(r, 2, 3) : 1;
-	s->base = schedule == SCHEDULE_NAIVE;
-	s->depth = s->grid.pp * s->chunks + random_int(r, 0, 3);
-	s->dim = s->grid.mp * random_int(r, 2, 20 / s->grid.mp + 3);
-	s->out = s->dim;
-	s->act = (enum activation)random_int(r, 0, ACT_COUNT - 1);
-	/* AdamW divides by what may be mostly rounding, and deep stacks amplify it. */
-	s->optimizer = s->depth > 12 || random_int(r, 0, 3) ? OPT_MOMENTUM : OPT_ADAMW;
-	s->labelled = sync != SYNC_MASTER && random_int(r, 0, 3) == 0;
-	if (schedule_for(s->schedule, s->grid.pp) != s->schedule)
-		return false;
-	if (zero && (s->grid.dp == 1 || sync == SYNC_MASTER)) /* the same as without */
-		return false;
-	return sync != SYNC_MASTER || (s->grid.pp == 1 && s->grid.mp == 1);
-}
-
 static const int counts[] = {1, 2, 5, 8};
 
-/* In 16 bit, gradients in that or in fp32. */
-static void halve(struct setting *s, struct random *r)
+/* In 32 bit, and some of them again in 16 bit. */
+static int run_both(struct setting *s, struct random *r)
 {
-	s->type = (enum dtype)random_int(r, DTYPE_F16, DTYPE_BF16);
-	s->grad_type = random_int(r, 0, 1) ? s->type : DTYPE_F32;
+	s->type = s->grad_type = DTYPE_F32;
+	compare(s);
+	if (random_int(r, 0, 3))
+		return 1;
+	setting_halve(s, r);
+	compare(s);
+	return 2;
 }
 
-/* Everything there is for a grid, and a quarter of it again in 16 bit. */
+/* Everything there is for a grid. */
 static int run_all(struct setting *s, struct random *r)
 {
 	int n = 0;
 
-	for (int schedule = 0; schedule < SCHEDULE_KIND_COUNT; schedule++)
-		for (size_t m = 0; m < ARRAY_SIZE(counts); m++)
-			for (int zero = 0; zero < 2; zero++)
-				for (int sync = 0; sync < 3; sync++) {
-					if (!fill_in(s, r, schedule, counts[m], zero, sync))
-						continue;
-					s->type = s->grad_type = DTYPE_F32;
-					compare(s);
-					n++;
-					if (random_int(r, 0, 3))
-						continue;
-					halve(s, r);
-					compare(s);
-					n++;
+	for (int variant = 0; variant < VARIANT_COUNT; variant++)
+		for (int schedule = 0; schedule < SCHEDULE_KIND_COUNT; schedule++)
+			for (size_t m = 0; m < ARRAY_SIZE(counts); m++)
+				for (int choice = 0; choice < 6; choice++) {
+					s->variant = (enum variant)variant;
+					if (setting_fill_in(s, r, schedule, counts[m],
+							    choice % 2, choice / 2))
+						n += run_both(s, r);
 				}
 	return n;
 }
@@ -312,12 +289,13 @@ static int run_some(struct setting *s, struct random *r)
 	int n = 0;
 
 	while (n < 3) {
+		s->variant = (enum variant)random_int(r, 0, VARIANT_COUNT - 1);
 		s->type = s->grad_type = DTYPE_F32;
 		if (n == 2)
-			halve(s, r);
-		if (fill_in(s, r, random_int(r, 0, SCHEDULE_KIND_COUNT - 1),
-			    counts[random_int(r, 0, 3)], random_int(r, 0, 1),
-			    random_int(r, 0, 2))) {
+			setting_halve(s, r);
+		if (setting_fill_in(s, r, random_int(r, 0, SCHEDULE_KIND_COUNT - 1),
+				    counts[random_int(r, 0, 3)], random_int(r, 0, 1),
+				    random_int(r, 0, 2))) {
 			compare(s);
 			n++;
 		}

@@ -64,7 +64,7 @@ static void ranks_run_and_end(void **state)
 	for (int ranks = 1; ranks <= 16; ranks *= 2) {
 		struct launch l = {.ranks = ranks, .timeout_ms = 10000};
 
-		if (launch_run(&l, exchange, &steps, &err) != OK)
+		if (launch_run(&l, exchange, &steps, fresh(&err)) != OK)
 			fail_msg("%d ranks: %s", ranks, err.msg);
 		assert_int_equal(shared->steps, steps);
 		nobody_is_left();
@@ -83,10 +83,10 @@ static enum status check_environment(struct rank *r, void *arg, struct error *er
 static void ranks_know_who_they_are(void **state)
 {
 	struct launch l = {.ranks = 3};
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
-	assert_int_equal(launch_run(&l, check_environment, NULL, &err), OK);
+	assert_int_equal(launch_run(&l, check_environment, NULL, fresh(&err)), OK);
 }
 
 /* Rank *arg fails in its third step while the others wait for it. */
@@ -105,7 +105,7 @@ static enum status fail_one(struct rank *r, void *arg, struct error *err)
 static void a_rank_that_fails_is_quoted(void **state)
 {
 	struct launch l = {.ranks = 4, .timeout_ms = 20000};
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	for (int culprit = 0; culprit < 4; culprit++) {
@@ -113,7 +113,7 @@ static void a_rank_that_fails_is_quoted(void **state)
 		double start = clock_ms();
 
 		snprintf(name, sizeof(name), "rank %d of 4", culprit);
-		assert_int_equal(launch_run(&l, fail_one, &culprit, &err), ERR_USAGE);
+		assert_int_equal(launch_run(&l, fail_one, &culprit, fresh(&err)), ERR_USAGE);
 		assert_non_null(strstr(err.msg, name));
 		assert_non_null(strstr(err.msg, "no data left"));
 		assert_string_equal(err.hint, "bring some");
@@ -136,11 +136,11 @@ static enum status crash_one(struct rank *r, void *arg, struct error *err)
 static void a_crash_names_signal_and_place(void **state)
 {
 	struct launch l = {.ranks = 3, .timeout_ms = 20000};
-	struct error err;
+	struct error err = {0};
 	int culprit = 1;
 	(void)state;
 
-	assert_int_equal(launch_run(&l, crash_one, &culprit, &err), ERR_FAILED);
+	assert_int_equal(launch_run(&l, crash_one, &culprit, fresh(&err)), ERR_FAILED);
 	assert_int_equal(err.exit_code, 128 + SIGSEGV);
 	assert_non_null(strstr(err.msg, "rank 1 of 3"));
 	assert_non_null(strstr(err.msg, "signal 11"));
@@ -171,7 +171,7 @@ static void a_killed_rank_is_named_every_time(void **state)
 	for (int i = 0; i < 50; i++) {
 		struct launch l = {.ranks = random_int(&r, 1, 8), .timeout_ms = 20000};
 		int victim = random_int(&r, 0, l.ranks - 1);
-		struct error err;
+		struct error err = {0};
 		char name[32];
 		double start;
 		pid_t shooter;
@@ -180,7 +180,7 @@ static void a_killed_rank_is_named_every_time(void **state)
 		shooter = shoot(&r, victim, SIGKILL);
 		start = clock_ms();
 		snprintf(name, sizeof(name), "rank %d of %d", victim, l.ranks);
-		assert_int_equal(launch_run(&l, exchange, NULL, &err), ERR_FAILED);
+		assert_int_equal(launch_run(&l, exchange, NULL, fresh(&err)), ERR_FAILED);
 		if (!strstr(err.msg, name) || !strstr(err.msg, "signal 9") ||
 		    err.exit_code != 137)
 			fail_msg("killed rank %d, got %d: %s", victim, err.exit_code, err.msg);
@@ -198,13 +198,13 @@ static void a_stopped_rank_is_a_hang_with_its_name(void **state)
 	for (int i = 0; i < 5; i++) {
 		struct launch l = {.ranks = random_int(&r, 2, 6), .timeout_ms = 600};
 		int victim = random_int(&r, 0, l.ranks - 1);
-		struct error err;
+		struct error err = {0};
 		char name[48];
 		pid_t shooter;
 
 		memset((void *)shared, 0, sizeof(*shared));
 		shooter = shoot(&r, victim, SIGSTOP);
-		assert_int_equal(launch_run(&l, exchange, NULL, &err), ERR_FAILED);
+		assert_int_equal(launch_run(&l, exchange, NULL, fresh(&err)), ERR_FAILED);
 		snprintf(name, sizeof(name), "rank %d of %d on ", victim, l.ranks);
 		if (strncmp(err.msg, name, strlen(name)) ||
 		    !strstr(err.msg, " hangs (it is stopped): last at step") ||
@@ -232,7 +232,7 @@ static void waiting_for_one_that_works_is_no_hang(void **state)
 	struct error err = {0};
 	(void)state;
 
-	if (launch_run(&l, busy_one, NULL, &err) != OK)
+	if (launch_run(&l, busy_one, NULL, fresh(&err)) != OK)
 		fail_msg("%s", err.msg);
 }
 
@@ -248,10 +248,10 @@ static enum status leave_one(struct rank *r, void *arg, struct error *err)
 static void one_that_left_is_named(void **state)
 {
 	struct launch l = {.ranks = 3, .timeout_ms = 500};
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
-	assert_int_equal(launch_run(&l, leave_one, NULL, &err), ERR_FAILED);
+	assert_int_equal(launch_run(&l, leave_one, NULL, fresh(&err)), ERR_FAILED);
 	if (!strstr(err.msg, "rank 1 of 3 on ") ||
 	    !strstr(err.msg, " has ended while others wait"))
 		fail_msg("%s", err.msg);
@@ -267,7 +267,7 @@ static void an_ignored_sigchld_does_not_matter(void **state)
 	(void)state;
 
 	signal(SIGCHLD, SIG_IGN);
-	assert_int_equal(launch_run(&l, exchange, &steps, &err), OK);
+	assert_int_equal(launch_run(&l, exchange, &steps, fresh(&err)), OK);
 	signal(SIGCHLD, SIG_DFL);
 }
 
@@ -284,8 +284,8 @@ static void signal_supervisor(int number, int want_status)
 	pid = fork();
 	if (pid == 0) {
 		struct launch l = {.ranks = 3, .timeout_ms = 20000};
-		struct error err;
-		enum status st = launch_run(&l, exchange, NULL, &err);
+		struct error err = {0};
+		enum status st = launch_run(&l, exchange, NULL, fresh(&err));
 
 		_exit(error_exit_code(st));
 	}

@@ -3,22 +3,41 @@
 
 #include "engine/engine.h"
 #include "launch/launch.h"
+#include "model/mlp.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* A model that is large beside the process itself: what it takes, and what the accounts say. */
+enum { DEPTH = 8, WIDTH = 1500 };
+
+static enum status build(struct model *m, struct error *err)
+{
+	int widths[DEPTH + 1];
+	struct mlp mlp = {.widths = widths, .depth = DEPTH, .act = ACT_GELU};
+
+	for (int i = 0; i <= DEPTH; i++)
+		widths[i] = WIDTH;
+	model_init(m, WIDTH, 1);
+	return mlp_build(m, &mlp, err);
+}
+
+/* A model that is large beside the process itself: what it takes, and what the accounts say.
+   Its samples are never filled in. */
 static enum status take_memory(struct rank *rank, void *arg, struct error *err)
 {
 	struct device_options options = {.threads = 1};
-	struct engine_options o = {.shape = {.depth = 8,
-					     .in = 1500,
-					     .dim = 1500,
-					     .out = 1500,
-					     .act = ACT_GELU,
-					     .rows = 500},
+	struct model model;
+	struct partition partition;
+	struct schedule schedule;
+	struct engine_options o = {.model = &model,
+				   .loss = &loss_mse,
+				   .rows = 500,
 				   .micro_batches = 1,
-				   .optimizer = {.kind = OPT_ADAMW, .lr = 1e-3f, .eps = 1e-8f}};
+				   .optimizer = {.kind = OPT_ADAMW, .lr = 1e-3f, .eps = 1e-8f},
+				   .world = rank->world,
+				   .grid = {1, 1, 1},
+				   .partition = &partition,
+				   .schedule = &schedule};
 	int64_t *bytes = arg;
 	struct rusage before, after;
 	struct step_result result;
@@ -26,18 +45,22 @@ static enum status take_memory(struct rank *rank, void *arg, struct error *err)
 	struct engine *e;
 	enum status st;
 
-	(void)rank;
 	getrusage(RUSAGE_SELF, &before);
+	TRY(build(&model, err));
+	TRY(partition_init(&partition, &model, 1, 1, "", err));
+	TRY(schedule_init(&schedule, SCHEDULE_1F1B, 1, 1, 1, err));
 	TRY(device_open(&dev, "cpu", &options, err));
 	TRY(engine_create(&e, dev, &o, err));
 	for (int i = 0; i < 2; i++)
 		TRY(engine_step(e, i, &result, err));
-	memset(e->batch.x.data, 0, sizeof(float)); /* the batch itself is never filled here */
 	getrusage(RUSAGE_SELF, &after);
 	bytes[0] = (int64_t)device_memory(dev)->total_peak;
 	bytes[1] = (after.ru_maxrss - before.ru_maxrss) * 1024;
 	engine_free(e);
 	device_close(dev);
+	schedule_release(&schedule);
+	partition_release(&partition);
+	model_release(&model);
 out:
 	return st;
 }

@@ -54,7 +54,7 @@ static bool look_at_board(const struct train_case *c, struct verdict *v)
 {
 	struct attachment a;
 	struct survey *s = NULL;
-	struct error err;
+	struct error err = {0};
 	bool seen = false;
 
 	if (attach_open(&a, "run", &err) != OK)
@@ -82,7 +82,7 @@ static bool read_output(const char *path, struct verdict *v)
 {
 	char *text = NULL;
 	size_t size;
-	struct error err;
+	struct error err = {0};
 
 	WANT(file_read(path, 1 << 20, &text, &size, &err) == OK, "%s", err.msg);
 	if (size)

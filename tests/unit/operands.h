@@ -16,7 +16,7 @@ static inline struct device *device_new(const char *spec, const char *kernels, i
 {
 	struct device_options o = {.threads = threads};
 	struct device *dev;
-	struct error err;
+	struct error err = {0};
 
 	setenv("KOLM_CPU", kernels, 1);
 	assert_int_equal(device_open(&dev, spec, &o, &err), OK);
@@ -27,7 +27,7 @@ static inline struct device *device_new(const char *spec, const char *kernels, i
 
 static inline void *memory_new(struct device *dev, size_t bytes)
 {
-	struct error err;
+	struct error err = {0};
 	void *memory;
 
 	assert_int_equal(

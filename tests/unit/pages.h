@@ -152,7 +152,7 @@ static inline void watch_pages(struct watcher *w, const struct document *d)
 {
 	static const struct canvas_ops ops = {watch_rectangle, watch_polygon, watch_curve,
 					      watch_text, watch_text_width};
-	struct error err;
+	struct error err = {0};
 
 	w->canvas.ops = &ops;
 	w->scale = 1;

@@ -12,7 +12,7 @@ static struct error err;
 
 static inline void make(struct schedule *s, enum schedule_kind kind, int p, int m, int v)
 {
-	if (schedule_init(s, kind, p, m, v, &err) != OK)
+	if (schedule_init(s, kind, p, m, v, fresh(&err)) != OK)
 		fail_msg("%s, p %d, m %d, v %d: %s", schedule_name(kind), p, m, v, err.msg);
 }
 

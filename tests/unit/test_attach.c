@@ -15,9 +15,9 @@ static const struct grid square = {2, 2, 1};
 static struct shm_memory *board_of_run(void)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 
-	assert_int_equal(shm_prepare(&memory, 4, false, 0, -1, &err), OK);
+	assert_int_equal(shm_prepare(&memory, 4, false, 0, -1, fresh(&err)), OK);
 	for (int i = 0; i < 4; i++) {
 		board_of(memory, i)->number = i;
 		board_of(memory, i)->pid = 4000 + i;
@@ -34,22 +34,22 @@ static void others_can_look_while_it_is_there(void **state)
 	char folder[256], runs[300];
 	struct attachment a;
 	struct survey *s;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	test_folder(folder, sizeof(folder));
 	snprintf(runs, sizeof(runs), "%s/one", folder);
 	assert_int_equal(mkdir(runs, 0777), 0);
-	assert_int_equal(attach_open(&a, runs, &err), ERR_FAILED);
+	assert_int_equal(attach_open(&a, runs, fresh(&err)), ERR_FAILED);
 	assert_non_null(strstr(err.msg, "is not running"));
-	assert_int_equal(attach_newest(&a, folder, &err), ERR_FAILED);
-	assert_int_equal(attach_publish(&r, &square, runs, &err), OK);
-	assert_int_equal(attach_newest(&a, folder, &err), OK);
+	assert_int_equal(attach_newest(&a, folder, fresh(&err)), ERR_FAILED);
+	assert_int_equal(attach_publish(&r, &square, runs, fresh(&err)), OK);
+	assert_int_equal(attach_newest(&a, folder, fresh(&err)), OK);
 	assert_string_equal(a.folder, runs);
 	attach_close(&a);
-	assert_int_equal(attach_open(&a, runs, &err), OK);
+	assert_int_equal(attach_open(&a, runs, fresh(&err)), OK);
 	assert_int_equal(a.locals, 4);
-	assert_int_equal(survey_create(&s, &a.grid, a.locals, 0, &err), OK);
+	assert_int_equal(survey_create(&s, &a.grid, a.locals, 0, fresh(&err)), OK);
 	survey_take(s, a.memory, 0);
 	assert_int_equal(s->step, 120);
 	assert_int_equal(s->ranks[3].pid, 4003);
@@ -59,7 +59,7 @@ static void others_can_look_while_it_is_there(void **state)
 	assert_false(attach_alive(&a));
 	attach_close(&a);
 	memory = board_of_run();
-	assert_int_equal(attach_open(&a, runs, &err), ERR_FAILED);
+	assert_int_equal(attach_open(&a, runs, fresh(&err)), ERR_FAILED);
 	assert_non_null(strstr(err.msg, "is not running (any more)"));
 	attach_withdraw(runs);
 	assert_int_equal(rmdir(runs), 0);
@@ -90,32 +90,32 @@ static void a_board_that_is_cut_short_harms_nobody(void **state)
 	char folder[256];
 	struct attachment a, b;
 	struct survey *s;
-	struct error err;
+	struct error err = {0};
 	pthread_t cutter;
 	void *failed;
 	(void)state;
 
 	test_folder(folder, sizeof(folder));
-	assert_int_equal(attach_publish(&r, &square, folder, &err), OK);
-	assert_int_equal(attach_open(&a, folder, &err), OK);
-	assert_int_equal(survey_create(&s, &a.grid, a.locals, 0, &err), OK);
+	assert_int_equal(attach_publish(&r, &square, folder, fresh(&err)), OK);
+	assert_int_equal(attach_open(&a, folder, fresh(&err)), OK);
+	assert_int_equal(survey_create(&s, &a.grid, a.locals, 0, fresh(&err)), OK);
 	assert_int_equal(ftruncate(shm_fd(memory), 100), 0);
-	assert_int_equal(attach_look(&a, &err), ERR_FAILED);
+	assert_int_equal(attach_look(&a, fresh(&err)), ERR_FAILED);
 	assert_non_null(strstr(err.msg, "is cut short"));
-	assert_int_equal(attach_open(&b, folder, &err), ERR_FAILED);
+	assert_int_equal(attach_open(&b, folder, fresh(&err)), ERR_FAILED);
 	assert_non_null(strstr(err.msg, "is cut short"));
 	cutting = true;
 	assert_int_equal(pthread_create(&cutter, NULL, cut_and_grow, memory), 0);
 	for (int i = 0; i < 2000; i++) {
-		attach_look(&a, &err);
+		attach_look(&a, fresh(&err));
 		survey_take(s, a.memory, i);
-		assert_int_equal(attach_open(&b, folder, &err), ERR_FAILED);
+		assert_int_equal(attach_open(&b, folder, fresh(&err)), ERR_FAILED);
 	}
 	cutting = false;
 	pthread_join(cutter, &failed);
 	assert_null(failed);
 	/* As long as before, and yet another memory: the number in it is gone. */
-	assert_int_equal(attach_look(&a, &err), ERR_FAILED);
+	assert_int_equal(attach_look(&a, fresh(&err)), ERR_FAILED);
 	assert_non_null(strstr(err.msg, "is not running"));
 	survey_free(s);
 	attach_close(&a);
@@ -143,18 +143,19 @@ static void wrong_files_are_refused(void **state)
 	};
 	char folder[256], path[PATH_MAX];
 	struct attachment a;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	test_folder(folder, sizeof(folder));
-	assert_int_equal(file_path(path, folder, "job.json", &err), OK);
+	assert_int_equal(file_path(path, folder, "job.json", fresh(&err)), OK);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		assert_int_equal(file_write_whole(path, files[i], strlen(files[i]), &err), OK);
-		assert_int_equal(attach_open(&a, folder, &err), ERR_USAGE);
+		assert_int_equal(
+			file_write_whole(path, files[i], strlen(files[i]), fresh(&err)), OK);
+		assert_int_equal(attach_open(&a, folder, fresh(&err)), ERR_USAGE);
 		assert_null(a.memory);
 		assert_true(*err.hint);
 	}
-	assert_int_equal(attach_open(&a, path, &err), ERR_USAGE); /* a file, no folder */
+	assert_int_equal(attach_open(&a, path, fresh(&err)), ERR_USAGE); /* a file, no folder */
 	test_folder_remove(folder);
 }
 

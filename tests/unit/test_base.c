@@ -260,6 +260,47 @@ static void json_holds_any_bytes(void **state)
 	json_release(&j);
 }
 
+/* What fails while things are cleaned up is a consequence. */
+static void the_first_failure_is_the_one_that_is_told(void **state)
+{
+	struct error err = {0}, other = {0};
+	(void)state;
+
+	assert_int_equal(FAIL(&err, ERR_USAGE, "no file %d", 7), ERR_USAGE);
+	assert_int_equal(HINT(&err, "give another"), ERR_USAGE);
+	assert_int_equal(FAIL(&err, ERR_MEMORY, "no memory"), ERR_USAGE);
+	assert_int_equal(HINT(&err, "take less"), ERR_USAGE);
+	assert_int_equal(FAIL(&other, ERR_FAILED, "no disk"), ERR_FAILED);
+	assert_int_equal(error_copy(&err, &other), ERR_USAGE);
+	assert_string_equal(err.msg, "no file 7");
+	assert_string_equal(err.hint, "give another");
+	assert_int_equal(err.code, ERR_USAGE);
+}
+
+static void a_cleared_error_takes_the_next(void **state)
+{
+	struct error err = {0}, other = {0};
+	(void)state;
+
+	FAIL(&err, ERR_USAGE, "no file");
+	FAIL(&err, ERR_USAGE, "no other file");
+	err.exit_code = 9;
+	err.reported = true;
+	error_clear(&err);
+	assert_int_equal(err.code, OK);
+	assert_string_equal(err.msg, "");
+	FAIL(&other, ERR_FAILED, "no disk");
+	HINT(&other, "buy one");
+	assert_int_equal(error_copy(&err, &other), ERR_FAILED);
+	assert_int_equal(HINT(&err, "or two"), ERR_FAILED);
+	assert_string_equal(err.msg, "no disk");
+	assert_string_equal(err.hint, "buy one; or two");
+	assert_int_equal(err.exit_code, 0);
+	assert_false(err.reported);
+	error_clear(NULL);
+	assert_int_equal(error_copy(NULL, &other), ERR_FAILED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +313,8 @@ int main(void)
 		cmocka_unit_test(json_is_escaped_and_reads_back),
 		cmocka_unit_test(messages_are_printable),
 		cmocka_unit_test(json_holds_any_bytes),
+		cmocka_unit_test(the_first_failure_is_the_one_that_is_told),
+		cmocka_unit_test(a_cleared_error_takes_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

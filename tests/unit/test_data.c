@@ -8,7 +8,7 @@ static struct error err;
 
 static enum status csv(struct table *t, const char *text)
 {
-	return table_parse_csv(t, text, strlen(text), "x.csv", &err);
+	return table_parse_csv(t, text, strlen(text), "x.csv", fresh(&err));
 }
 
 static void csv_finds_headings_separators_and_labels(void **state)
@@ -119,9 +119,9 @@ static void idx_reads_images_and_labels(void **state)
 	struct table t;
 	(void)state;
 
-	assert_int_equal(
-		table_parse_idx(&t, images, sizeof(images), labels, sizeof(labels), "x", &err),
-		OK);
+	assert_int_equal(table_parse_idx(&t, images, sizeof(images), labels, sizeof(labels),
+					 "x", fresh(&err)),
+			 OK);
 	assert_int_equal(t.samples, 2);
 	assert_int_equal(t.features, 2);
 	assert_int_equal(t.classes, 5);
@@ -130,16 +130,16 @@ static void idx_reads_images_and_labels(void **state)
 	table_release(&t);
 	/* Every cut of either file is refused, and swapped files too. */
 	for (size_t n = 0; n < sizeof(images); n++)
-		assert_int_equal(
-			table_parse_idx(&t, images, n, labels, sizeof(labels), "x", &err),
-			ERR_USAGE);
+		assert_int_equal(table_parse_idx(&t, images, n, labels, sizeof(labels), "x",
+						 fresh(&err)),
+				 ERR_USAGE);
 	for (size_t n = 0; n < sizeof(labels); n++)
-		assert_int_equal(
-			table_parse_idx(&t, images, sizeof(images), labels, n, "x", &err),
-			ERR_USAGE);
-	assert_int_equal(
-		table_parse_idx(&t, labels, sizeof(labels), images, sizeof(images), "x", &err),
-		ERR_USAGE);
+		assert_int_equal(table_parse_idx(&t, images, sizeof(images), labels, n, "x",
+						 fresh(&err)),
+				 ERR_USAGE);
+	assert_int_equal(table_parse_idx(&t, labels, sizeof(labels), images, sizeof(images),
+					 "x", fresh(&err)),
+			 ERR_USAGE);
 }
 
 static void idx_refuses_what_it_does_not_know(void **state)
@@ -152,11 +152,12 @@ static void idx_refuses_what_it_does_not_know(void **state)
 	struct table t;
 	(void)state;
 
-	assert_int_equal(table_parse_idx(&t, gzip, 4, gzip, 4, "x", &err), ERR_USAGE);
+	assert_int_equal(table_parse_idx(&t, gzip, 4, gzip, 4, "x", fresh(&err)), ERR_USAGE);
 	assert_non_null(strstr(err.hint, "gunzip"));
-	assert_int_equal(table_parse_idx(&t, floats, 12, floats, 12, "x", &err), ERR_USAGE);
-	assert_int_equal(table_parse_idx(&t, zero, 8, zero, 8, "x", &err), ERR_USAGE);
-	assert_int_equal(table_parse_idx(&t, huge, 16, huge, 16, "x", &err), ERR_USAGE);
+	assert_int_equal(table_parse_idx(&t, floats, 12, floats, 12, "x", fresh(&err)),
+			 ERR_USAGE);
+	assert_int_equal(table_parse_idx(&t, zero, 8, zero, 8, "x", fresh(&err)), ERR_USAGE);
+	assert_int_equal(table_parse_idx(&t, huge, 16, huge, 16, "x", fresh(&err)), ERR_USAGE);
 }
 
 /* Each epoch visits every training sample once, and never a held-out one. */
@@ -181,7 +182,7 @@ static void epochs_visit_every_sample_once(void **state)
 	fputs(text, f);
 	fclose(f);
 	snprintf(spec, sizeof(spec), "csv:%s", path);
-	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 5, 0.25, &err), OK);
+	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 0, 5, 0.25, fresh(&err)), OK);
 	assert_int_equal(d.train, 30);
 	assert_int_equal(d.held_out, 10);
 	for (int epoch = 0; epoch < 3; epoch++) {
@@ -223,7 +224,7 @@ static void features_are_standardised_over_the_training_part(void **state)
 		fprintf(f, "%d,5,%g\n", i * i, i * 0.5);
 	fclose(f);
 	snprintf(spec, sizeof(spec), "csv:%s", path);
-	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 0, 0.2, &err), OK);
+	assert_int_equal(data_open(&d, spec, TASK_AUTO, 0, 0, 0, 0.2, fresh(&err)), OK);
 	assert_false(d.labelled);
 	for (int64_t i = 0; i < d.train; i++) {
 		float *row = d.table.values + (int64_t)d.order[i] * 2;
@@ -234,7 +235,8 @@ static void features_are_standardised_over_the_training_part(void **state)
 	}
 	assert_true(fabs(sum / 80) < 1e-5 && fabs(squares / 80 - 1) < 1e-4);
 	data_close(&d);
-	assert_int_equal(data_open(&d, spec, TASK_CLASSIFICATION, 0, 0, 0.2, &err), ERR_USAGE);
+	assert_int_equal(data_open(&d, spec, TASK_CLASSIFICATION, 0, 0, 0, 0.2, fresh(&err)),
+			 ERR_USAGE);
 	test_folder_remove(folder);
 }
 
@@ -247,8 +249,9 @@ static void bad_specifications_are_refused(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(data_open(&d, bad[i], TASK_AUTO, 4, 0, 0.1, &err), ERR_USAGE);
-	assert_int_equal(data_open(&d, "noise", TASK_CLASSIFICATION, 4, 0, 0.1, &err),
+		assert_int_equal(data_open(&d, bad[i], TASK_AUTO, 4, 4, 0, 0.1, fresh(&err)),
+				 ERR_USAGE);
+	assert_int_equal(data_open(&d, "noise", TASK_CLASSIFICATION, 4, 4, 0, 0.1, fresh(&err)),
 			 ERR_USAGE);
 }
 

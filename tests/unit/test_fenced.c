@@ -67,10 +67,10 @@ static void addresses_kill(void **state)
 {
 	struct device *dev = fenced_new();
 	void *own = memory_new(dev, 64), *shared, *source = NULL;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
-	device_share(dev, some_memory, &source);
+	device_share(dev, some_memory, NULL, &source);
 	assert_int_equal(
 		device_alloc_shared(dev, MEMORY_COMM, 64, "shared memory", &shared, &err), OK);
 	for (int i = 0; i < 2; i++) {

@@ -45,19 +45,19 @@ static int count_files(void)
 
 static void a_file_is_read_back(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	char *data;
 	size_t size;
 	(void)state;
 
-	assert_int_equal(file_write_whole(in_folder("a"), "hello", 5, &err), OK);
-	assert_int_equal(file_read(in_folder("a"), 100, &data, &size, &err), OK);
+	assert_int_equal(file_write_whole(in_folder("a"), "hello", 5, fresh(&err)), OK);
+	assert_int_equal(file_read(in_folder("a"), 100, &data, &size, fresh(&err)), OK);
 	assert_int_equal(size, 5);
 	assert_string_equal(data, "hello");
 	free(data);
-	assert_int_equal(file_read(in_folder("a"), 4, &data, &size, &err), ERR_USAGE);
-	assert_int_equal(file_read(in_folder("none"), 4, &data, &size, &err), ERR_USAGE);
-	assert_int_equal(file_read(folder, 4, &data, &size, &err), ERR_USAGE);
+	assert_int_equal(file_read(in_folder("a"), 4, &data, &size, fresh(&err)), ERR_USAGE);
+	assert_int_equal(file_read(in_folder("none"), 4, &data, &size, fresh(&err)), ERR_USAGE);
+	assert_int_equal(file_read(folder, 4, &data, &size, fresh(&err)), ERR_USAGE);
 	assert_int_equal(count_files(), 1);
 }
 
@@ -66,20 +66,21 @@ static void a_failed_write_leaves_the_old_file(void **state)
 {
 	enum { LIMIT = 64 << 10 };
 	struct rlimit old, small;
-	struct error err;
+	struct error err = {0};
 	char *big = calloc(1, 4 * LIMIT), *data;
 	size_t size;
 	(void)state;
 
-	assert_int_equal(file_write_whole(in_folder("a"), "old", 3, &err), OK);
+	assert_int_equal(file_write_whole(in_folder("a"), "old", 3, fresh(&err)), OK);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	small = old;
 	small.rlim_cur = LIMIT;
 	setrlimit(RLIMIT_FSIZE, &small);
-	assert_int_equal(file_write_whole(in_folder("a"), big, 4 * LIMIT, &err), ERR_FAILED);
+	assert_int_equal(file_write_whole(in_folder("a"), big, 4 * LIMIT, fresh(&err)),
+			 ERR_FAILED);
 	setrlimit(RLIMIT_FSIZE, &old);
-	assert_int_equal(file_read(in_folder("a"), 100, &data, &size, &err), OK);
+	assert_int_equal(file_read(in_folder("a"), 100, &data, &size, fresh(&err)), OK);
 	assert_string_equal(data, "old");
 	assert_int_equal(count_files(), 1);
 	free(data);
@@ -88,15 +89,15 @@ static void a_failed_write_leaves_the_old_file(void **state)
 
 static void folders_are_made_with_their_parents(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
-	assert_int_equal(file_make_folder(in_folder("x/y/z"), &err), OK);
-	assert_int_equal(file_make_folder(in_folder("x/y/z"), &err), OK);
-	assert_int_equal(file_write_whole(in_folder("file"), "", 0, &err), OK);
-	assert_int_equal(file_make_folder(in_folder("file"), &err), ERR_USAGE);
-	assert_int_equal(file_make_folder(in_folder("file/below"), &err), ERR_USAGE);
-	assert_int_equal(file_make_folder("", &err), ERR_USAGE);
+	assert_int_equal(file_make_folder(in_folder("x/y/z"), fresh(&err)), OK);
+	assert_int_equal(file_make_folder(in_folder("x/y/z"), fresh(&err)), OK);
+	assert_int_equal(file_write_whole(in_folder("file"), "", 0, fresh(&err)), OK);
+	assert_int_equal(file_make_folder(in_folder("file"), fresh(&err)), ERR_USAGE);
+	assert_int_equal(file_make_folder(in_folder("file/below"), fresh(&err)), ERR_USAGE);
+	assert_int_equal(file_make_folder("", fresh(&err)), ERR_USAGE);
 }
 
 static void safetensors_read_what_was_written(void **state)
@@ -110,14 +111,14 @@ static void safetensors_read_what_was_written(void **state)
 	struct safetensors s;
 	const struct safetensors_entry *e;
 	struct file f;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
-	assert_int_equal(safetensors_begin(&f, in_folder("t"), entries, 2, &err), OK);
-	assert_int_equal(file_write(&f, w, sizeof(w), &err), OK);
-	assert_int_equal(file_write(&f, labels, sizeof(labels), &err), OK);
-	assert_int_equal(file_commit(&f, &err), OK);
-	assert_int_equal(safetensors_read(&s, in_folder("t"), &err), OK);
+	assert_int_equal(safetensors_begin(&f, in_folder("t"), entries, 2, fresh(&err)), OK);
+	assert_int_equal(file_write(&f, w, sizeof(w), fresh(&err)), OK);
+	assert_int_equal(file_write(&f, labels, sizeof(labels), fresh(&err)), OK);
+	assert_int_equal(file_commit(&f, fresh(&err)), OK);
+	assert_int_equal(safetensors_read(&s, in_folder("t"), fresh(&err)), OK);
 	assert_int_equal(s.count, 2);
 	e = safetensors_find(&s, "layers.0.weight");
 	assert_non_null(e);
@@ -186,11 +187,11 @@ static void safetensors_refuse_what_is_not_exact(void **state)
 		{"{\"a\"", 0, false},
 		{"", 0, false},
 	};
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if ((parse(cases[i].header, cases[i].data, &err) == OK) != cases[i].good)
+		if ((parse(cases[i].header, cases[i].data, fresh(&err)) == OK) != cases[i].good)
 			fail_msg("case %zu: %s", i, cases[i].header);
 }
 
@@ -198,11 +199,11 @@ static void safetensors_survive_cut_files(void **state)
 {
 	static const unsigned char huge[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	struct safetensors s;
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	for (size_t n = 0; n <= sizeof(huge); n++)
-		assert_int_equal(safetensors_parse(&s, huge, n, &err), ERR_USAGE);
+		assert_int_equal(safetensors_parse(&s, huge, n, fresh(&err)), ERR_USAGE);
 }
 
 int main(void)

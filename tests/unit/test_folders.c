@@ -14,13 +14,13 @@ static void a_claimed_folder_is_refused_with_its_owner(void **state)
 	(void)state;
 
 	snprintf(wanted, sizeof(wanted), "/run is in use by process %d", (int)owner);
-	assert_int_equal(folder_claim(&f, in_base("run"), &err), ERR_FAILED);
+	assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), ERR_FAILED);
 	if (!strstr(err.msg, wanted))
 		fail_msg("'%s' should say '%s'", err.msg, wanted);
 	assert_false(folder_inherit(&f, in_base("run")));
 	end(owner);
 	assert_true(exists(in_base("run/.lock"))); /* and in nobody's way */
-	assert_int_equal(folder_claim(&f, in_base("run"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), OK);
 	folder_release(&f);
 }
 
@@ -44,7 +44,7 @@ static void forks_hold_it_until_they_end(void **state)
 		_exit(0);
 	}
 	/* The fork of an owner that is dead is waited for. */
-	assert_int_equal(folder_claim(&f, in_base("run"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), OK);
 	assert_true(exists(in_base("killed")));
 	waitpid(killer, NULL, 0);
 	folder_release(&f);
@@ -75,7 +75,7 @@ static void what_a_killed_owner_left_goes(void **state)
 		if (inherit)
 			assert_true(folder_inherit(&f, in_base("run")));
 		else
-			assert_int_equal(folder_claim(&f, in_base("run"), &err), OK);
+			assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), OK);
 		assert_int_equal(count_entries(in_base("run")), ARRAY_SIZE(kept) + 1);
 		folder_release(&f);
 		assert_int_equal(count_entries(in_base("run")), ARRAY_SIZE(kept));
@@ -90,24 +90,24 @@ static void folders_made_in_vain_go(void **state)
 	struct folder f;
 	(void)state;
 
-	assert_int_equal(folder_claim(&f, in_base("a/b/c"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("a/b/c"), fresh(&err)), OK);
 	folder_release(&f);
 	assert_false(exists(in_base("a")));
 	assert_int_equal(mkdir(in_base("old"), 0777), 0);
-	assert_int_equal(folder_claim(&f, in_base("old"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("old"), fresh(&err)), OK);
 	folder_release(&f);
 	assert_true(exists(in_base("old")));
-	assert_int_equal(folder_claim(&f, in_base("a/b"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("a/b"), fresh(&err)), OK);
 	put(in_base("a/b/file"), "");
 	folder_release(&f);
 	assert_int_equal(count_entries(in_base("a/b")), 1);
 	folder_release(&f); /* once more does nothing */
 	/* One that is in use keeps its name, the way there included. */
-	assert_int_equal(folder_claim(&f, in_base("way/../there"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("way/../there"), fresh(&err)), OK);
 	put(in_base("there/file"), "");
 	folder_release(&f);
 	assert_true(exists(in_base("way/../there/file")));
-	assert_int_equal(folder_claim(&f, in_base("vain/../gone"), &err), OK);
+	assert_int_equal(folder_claim(&f, in_base("vain/../gone"), fresh(&err)), OK);
 	folder_release(&f);
 	assert_false(exists(in_base("vain")) || exists(in_base("gone")));
 }
@@ -128,7 +128,7 @@ static void a_lock_is_never_another_file(void **state)
 			assert_int_equal(link(in_base("victim"), in_base("run/.lock")), 0);
 		if (kind == 2)
 			assert_int_equal(mkfifo(in_base("run/.lock"), 0666), 0);
-		assert_int_equal(folder_claim(&f, in_base("run"), &err), ERR_USAGE);
+		assert_int_equal(folder_claim(&f, in_base("run"), fresh(&err)), ERR_USAGE);
 		assert_non_null(strstr(err.msg, "run/.lock"));
 		assert_true(holds(in_base("victim"), "precious"));
 		assert_int_equal(unlink(in_base("run/.lock")), 0);
@@ -158,7 +158,7 @@ static void claims_exclude_each_other(void **state)
 			struct folder f;
 			struct error err = {0};
 
-			if (folder_claim(&f, path, &err) != OK) {
+			if (folder_claim(&f, path, fresh(&err)) != OK) {
 				if (!strstr(err.msg, "is in use by"))
 					_exit(3);
 				continue;

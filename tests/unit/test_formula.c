@@ -34,13 +34,13 @@ static void formulas_calculate(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		if (formula_eval(good[i].text, lookup, NULL, &value, &err) != OK)
+		if (formula_eval(good[i].text, lookup, NULL, &value, fresh(&err)) != OK)
 			fail_msg("%s: %s", good[i].text, err.msg);
 		if (isnan(good[i].value) ? !isnan(value) : value != good[i].value)
 			fail_msg("%s is %g", good[i].text, value);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (formula_eval(bad[i], lookup, NULL, &value, &err) == OK)
+		if (formula_eval(bad[i], lookup, NULL, &value, fresh(&err)) == OK)
 			fail_msg("'%s' is no formula", bad[i]);
 }
 

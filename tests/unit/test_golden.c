@@ -65,7 +65,7 @@ static void compare_weights(const char *name, json_t *want, const char *folder)
 	const char *tensor;
 	json_t *values;
 	struct safetensors s;
-	struct error err;
+	struct error err = {0};
 
 	snprintf(path, sizeof(path), "%s/dump/final.safetensors", folder);
 	assert_int_equal(safetensors_read(&s, path, &err), OK);

@@ -1,139 +1,126 @@
 /*
  * test_gradients.c - what every kernel table computes as a gradient, against difference
- * quotients of the loss as its definition reads, in double.
+ * quotients of the loss as its definition reads, in double: for all activations, norms, with
+ * and without bridges and dropout, for layers of any width.
  */
-#include "engines.h"
+#include "plain_mlp.h"
 
-/* A parameter: W[out, in] of a layer, or b[out] if in < 0. */
-struct parameter {
-	int layer, out, in;
-};
+enum { MOST_ROWS = 20, MOST_WIDE = 40, SAMPLES = 30 };
 
-/* One row through layer k in double, with parameter p moved by a little; z, if there is a
-   rectifier, comes down to its smallest distance from the kink. */
-static void plain_layer(const struct engine *e, int k, struct parameter p, double by,
-			const double *x, double *y, double *z)
+/* Widths that differ; with bridges, some that do not. */
+static struct recipe random_recipe(struct random *r)
 {
-	const struct model_shape *s = &e->options.shape;
-	const struct layer *l = &e->model.layers[k];
-	bool last = k == s->depth - 1;
-	float row[256];
+	struct recipe recipe =
+		recipe_of(0, 0, 0, random_int(r, 1, 4), random_int(r, 1, MOST_ROWS));
 
-	for (int o = 0; o < l->out; o++) {
-		bool moved = k == p.layer && o == p.out;
-
-		device_matrix_read(e->dev, e->model.param + l->weight, DTYPE_F32, l->out, l->in,
-				   o, 1, row);
-		y[o] = e->model.param[l->bias + (size_t)o] + (moved && p.in < 0 ? by : 0);
-		for (int i = 0; i < l->in; i++)
-			y[o] += x[i] * (row[i] + (moved && p.in == i ? by : 0));
-		if (!last && s->act == ACT_RELU) {
-			*z = fmin(*z, fabs(y[o]));
-			y[o] = fmax(y[o], 0);
-		}
-		if (!last && s->act == ACT_GELU)
-			y[o] *= 0.5 * erfc(-y[o] * M_SQRT1_2);
-	}
+	for (int i = 0; i <= recipe.mlp.depth; i++)
+		recipe.widths[i] = i > 0 && random_int(r, 0, 1) ? recipe.widths[i - 1]
+								: random_int(r, 2, MOST_WIDE);
+	recipe.threads = 2;
+	recipe.options.optimizer.lr = 0; /* keep the parameters where they are */
+	return recipe;
 }
 
-static double plain_row_loss(const struct engine *e, int r, const double *y)
-{
-	const struct model_shape *s = &e->options.shape;
-	const float *target = e->batch.target.data + (size_t)r * e->batch.target.stride;
-	double sum = 0;
+/* Memory for the samples of the plain model; the engine gets the same ones. */
+static float values[2][MOST_ROWS * MOST_WIDE];
+static int32_t labels[MOST_ROWS];
 
-	for (int o = 0; o < s->out; o++)
-		sum += e->options.labelled ? exp(y[o]) : pow(y[o] - target[o], 2);
-	return e->options.labelled ? (log(sum) - y[e->batch.labels[r]]) / s->rows
-				   : sum / (s->rows * s->out);
+static struct plain plain_of(struct fixture *f, const struct mlp *mlp)
+{
+	const struct engine_options *o = engine_options(f->engine);
+	struct plain p = {.mlp = mlp,
+			  .model = &f->model,
+			  .in = {.x = {.data = values[0], .stride = MOST_WIDE},
+				 .target = {.data = values[1], .stride = MOST_WIDE}},
+			  .rows = o->rows,
+			  .labelled = o->loss->labelled,
+			  .seed = o->seed};
+	size_t n = (size_t)model_parameters(&f->model);
+	float *weights = read_tensors(f, collect_weights);
+
+	if (p.labelled)
+		p.in.labels = labels;
+	p.params = calloc(n, sizeof(*p.params));
+	for (size_t i = 0; i < n; i++)
+		p.params[i] = (double)weights[i];
+	free(weights);
+	return p;
 }
 
-/* The loss of the batch, computed in double, with a parameter moved by a little. */
-static double plain_loss(const struct engine *e, struct parameter p, double by, double *z)
+/* Samples that leave no rectifier so near its kink that rounding would decide. */
+static double load_clear_of_kinks(struct fixture *f, struct plain *p, struct random *r)
 {
-	const struct model_shape *s = &e->options.shape;
-	double loss = 0, x[256], y[256];
-
-	*z = INFINITY;
-	for (int r = 0; r < s->rows; r++) {
-		for (int i = 0; i < s->in; i++)
-			x[i] = e->batch.x.data[(size_t)r * e->batch.x.stride + (size_t)i];
-		for (int k = 0; k < s->depth; k++) {
-			plain_layer(e, k, p, by, x, y, z);
-			memcpy(x, y, sizeof(x));
-		}
-		loss += plain_row_loss(e, r, x);
-	}
-	return loss;
-}
-
-static double gradient_of(const struct engine *e, struct parameter p)
-{
-	const struct layer *l = &e->model.layers[p.layer];
-	float row[256];
-
-	if (p.in < 0)
-		return e->model.grad[l->bias + (size_t)p.out];
-	device_matrix_read(e->dev, e->model.grad + l->weight, DTYPE_F32, l->out, l->in, p.out,
-			   1, row);
-	return row[p.in];
-}
-
-/* The slope of the loss along a parameter. In double the step can be so small that no
-   rectifier which is clear of its kink reaches it. */
-static double slope_of(const struct engine *e, struct parameter p)
-{
-	const double h = 0x1p-22;
-	double z;
-
-	return (plain_loss(e, p, h, &z) - plain_loss(e, p, -h, &z)) / (2 * h);
-}
-
-/* A batch that leaves no rectifier so near its kink that rounding would decide. */
-static double fill_clear_of_kinks(struct engine *e, struct random *r)
-{
-	double loss, z;
-
-	do {
-		fill_batch(e, r->seed + r->next++);
-		loss = plain_loss(e, (struct parameter){0}, 0, &z);
-	} while (z < 2e-5);
-	return loss;
-}
-
-static void check_gradients(const char *kernels, enum activation act, bool labelled,
-			    struct random *r)
-{
-	struct engine_options o =
-		options_of(random_int(r, 1, 40), random_int(r, 1, 40), random_int(r, 2, 30),
-			   random_int(r, 1, 4), random_int(r, 1, 20));
-	struct engine *e;
-	struct device *dev;
+	struct random_samples s = {.model = &f->model};
 	double loss;
 
-	setenv("KOLM_CPU", kernels, 1);
-	dev = open_device(2, 0);
-	o.labelled = labelled;
-	o.shape.act = act;
-	o.optimizer.lr = 0; /* keep the parameters where they are */
-	assert_int_equal(engine_create(&e, dev, &o, &err), OK);
-	loss = fill_clear_of_kinks(e, r);
-	assert_true(fabs(step_loss(e) - loss) < 1e-5 * (1 + loss));
-	for (int n = 0; n < 30; n++) {
-		struct parameter p = {.layer = random_int(r, 0, o.shape.depth - 1)};
-		double gradient, slope;
+	do {
+		s.seed = r->seed + r->next++;
+		fill_random(&s, 0, p->rows, &p->in);
+		loss = plain_loss(p);
+	} while (p->kink < 2e-5);
+	engine_load(f->engine, fill_random, &s);
+	return loss;
+}
 
-		p.out = random_int(r, 0, e->model.layers[p.layer].out - 1);
-		p.in = random_int(r, -1, e->model.layers[p.layer].in - 1);
-		gradient = gradient_of(e, p);
-		slope = slope_of(e, p);
+static void check_some(struct plain *p, const float *gradients, const char *what,
+		       struct random *r)
+{
+	int count = (int)model_parameters(p->model);
+
+	for (int n = 0; n < SAMPLES; n++) {
+		size_t i = (size_t)random_int(r, 0, count - 1);
+		double slope = plain_slope(p, i), gradient = (double)gradients[i];
+
 		if (!(fabs(slope - gradient) <= 1e-6 + 1e-5 * fabs(slope)))
-			fail_msg("%s, layer %d [%d, %d]: gradient %g, difference quotient %g",
-				 kernels, p.layer, p.out, p.in, gradient, slope);
+			fail_msg("%s, parameter %zu: gradient %g, difference quotient %g", what,
+				 i, gradient, slope);
 	}
-	engine_free(e);
-	device_close(dev);
+}
+
+static void check_gradients(const char *kernels, const struct recipe *r, struct random *random)
+{
+	struct mlp mlp = r->mlp;
+	struct fixture f;
+	struct plain p;
+	float *gradients;
+	char what[256];
+	double loss;
+
+	mlp.widths = r->widths;
+	snprintf(what, sizeof(what),
+		 "%s, %s, norm %s, dropout %g%s%s, %d rows, widths %d %d %d %d %d", kernels,
+		 activation_names[mlp.act], norm_names[mlp.norm], mlp.dropout,
+		 mlp.residual ? ", residual" : "", r->options.loss->labelled ? ", labels" : "",
+		 r->options.rows, r->widths[0], r->widths[1], r->widths[2], r->widths[3],
+		 r->widths[4]);
+	setenv("KOLM_CPU", kernels, 1);
+	fixture_open(&f, r);
+	p = plain_of(&f, &mlp);
+	loss = load_clear_of_kinks(&f, &p, random);
+	if (!(fabs(step_loss(&f) - loss) < 1e-5 * (1 + loss)))
+		fail_msg("%s: another loss than %g", what, loss);
+	gradients = read_tensors(&f, collect_gradients);
+	check_some(&p, gradients, what, random);
+	free(gradients);
+	free(p.params);
+	fixture_close(&f);
 	unsetenv("KOLM_CPU");
+}
+
+/* Norms and activations of one kernel table; the bits of extra say what else there is. */
+static void check_table(const char *kernels, int extra, struct random *r)
+{
+	for (int act = 0; act < ACT_COUNT; act++)
+		for (int norm = 0; norm < NORM_COUNT; norm++) {
+			struct recipe recipe = random_recipe(r);
+
+			recipe.mlp.act = (enum activation)act;
+			recipe.mlp.norm = (enum norm_kind)norm;
+			recipe.mlp.residual = extra & 1;
+			recipe.mlp.dropout = extra & 2 ? 0.3 : 0;
+			recipe.options.loss = extra & 4 ? &loss_cross_entropy : &loss_mse;
+			check_gradients(kernels, &recipe, r);
+		}
 }
 
 static void gradients_agree_with_finite_differences(void **state)
@@ -142,11 +129,8 @@ static void gradients_agree_with_finite_differences(void **state)
 	(void)state;
 
 	for (const struct kernels *const *k = kernels_available(); *k; k++)
-		for (int act = 0; act < ACT_COUNT; act++)
-			for (int labelled = 0; labelled < 2; labelled++)
-				for (int i = 0; i < 3; i++)
-					check_gradients((*k)->name, (enum activation)act,
-							labelled, &r);
+		for (int extra = 0; extra < 8; extra++)
+			check_table((*k)->name, extra, &r);
 }
 
 int main(void)

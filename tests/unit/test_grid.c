@@ -103,7 +103,7 @@ static void check_auto(const struct grid *g)
 		int *sizes[] = {&r.dp, &r.pp, &r.mp};
 
 		*sizes[open] = GRID_AUTO;
-		assert_int_equal(grid_resolve(&r, grid_size(g), true, &err), OK);
+		assert_int_equal(grid_resolve(&r, grid_size(g), true, fresh(&err)), OK);
 		assert_memory_equal(&r, g, sizeof(r));
 	}
 }
@@ -134,12 +134,12 @@ static void grids_that_do_not_fit_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct grid g = cases[i].grid;
 
-		assert_int_equal(grid_resolve(&g, cases[i].ranks, cases[i].exact, &err),
+		assert_int_equal(grid_resolve(&g, cases[i].ranks, cases[i].exact, fresh(&err)),
 				 ERR_USAGE);
 		assert_non_null(strstr(err.msg, cases[i].msg));
 		assert_non_null(strstr(err.hint, cases[i].hint));
 	}
-	assert_int_equal(grid_resolve(&any, 8, false, &err), OK);
+	assert_int_equal(grid_resolve(&any, 8, false, fresh(&err)), OK);
 }
 
 /* Every rank is in the drawings, once per place that shows it. */

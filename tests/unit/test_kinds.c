@@ -61,7 +61,7 @@ static void the_error_says_all_that_differs(void **state)
 	struct comm world = {0}, group = {.world = &world, .size = 3, .members = members};
 	struct offer a = {.rank = 9, .kind = comm_kind(&gather), .place = "step 3 backward 1"};
 	struct offer b = {.rank = 4, .kind = comm_kind(&scatter), .place = ""};
-	struct error first;
+	struct error first = {0};
 	(void)state;
 
 	comm_collectives_differ(&group, a, b);

@@ -1,47 +1,41 @@
 /*
- * test_model.c - memory accounts and limits, casts, evaluation; and that neither threads
+ * test_model.c - memory accounts and limits, casts, sums, evaluation; and that neither threads
  * nor micro-batches change the result.
  */
 #include "engines.h"
 
+#include "engine/impl.h"
+
 /* Train for some steps; returns the parameters, row by row, and the last loss. */
-static float *train(const struct engine_options *o, int threads, int steps, double *loss)
+static float *train(const struct recipe *r, int steps, size_t *count, double *loss)
 {
-	struct device *dev = open_device(threads, 0);
-	struct engine *e;
-	float *rows = calloc(1 << 20, sizeof(float)), *at = rows;
+	struct fixture f;
+	float *weights;
 
-	assert_int_equal(engine_create(&e, dev, o, &err), OK);
+	fixture_open(&f, r);
 	for (int i = 0; i < steps; i++) {
-		fill_batch(e, (uint64_t)i);
-		*loss = step_loss(e);
+		load_random(&f, (uint64_t)i);
+		*loss = step_loss(&f);
 	}
-	for (int i = 0; i < o->shape.depth; i++) {
-		const struct layer *l = &e->model.layers[i];
-
-		device_matrix_read(dev, e->model.param + l->weight, DTYPE_F32, l->out, l->in, 0,
-				   l->out, at);
-		at += l->out * l->in;
-		memcpy(at, e->model.param + l->bias, (size_t)l->out * sizeof(float));
-		at += l->out;
-	}
-	engine_free(e);
-	device_close(dev);
-	return rows;
+	*count = (size_t)model_parameters(&f.model);
+	weights = read_tensors(&f, collect_weights);
+	fixture_close(&f);
+	return weights;
 }
 
 static void threads_do_not_change_a_bit(void **state)
 {
-	struct engine_options o = options_of(150, 200, 130, 3, 140);
+	struct recipe r = recipe_of(150, 200, 130, 3, 140);
 	double loss, loss1;
-	float *one = train(&o, 1, 4, &loss1);
+	size_t count;
+	float *one = train(&r, 4, &count, &loss1);
 	(void)state;
 
-	for (int threads = 2; threads <= 5; threads++) {
-		float *many = train(&o, threads, 4, &loss);
+	for (r.threads = 2; r.threads <= 5; r.threads++) {
+		float *many = train(&r, 4, &count, &loss);
 
 		assert_true(loss == loss1);
-		assert_memory_equal(one, many, (1 << 20) * sizeof(float));
+		assert_memory_equal(one, many, count * sizeof(float));
 		free(many);
 	}
 	free(one);
@@ -50,30 +44,31 @@ static void threads_do_not_change_a_bit(void **state)
 /* Accumulation over micro-batches is the same step as the whole batch at once. */
 static void micro_batches_change_only_rounding(void **state)
 {
-	static const enum optimizer kinds[] = {OPT_SGD, OPT_MOMENTUM, OPT_ADAMW};
 	(void)state;
 
-	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
-		struct engine_options o = options_of(20, 30, 10, 3, 24);
+	for (int kind = 0; kind < OPT_COUNT; kind++) {
+		struct recipe r = recipe_of(20, 30, 10, 3, 24);
 		double loss, loss1;
 		float *whole, *parts;
+		size_t count;
 
-		o.optimizer = (struct update){.kind = kinds[k],
-					      .lr = 0.01f,
-					      .momentum = 0.9f,
-					      .beta1 = 0.9f,
-					      .beta2 = 0.99f,
-					      .eps = 1e-4f};
-		o.clip = 0.5;
-		whole = train(&o, 2, 10, &loss1);
+		r.threads = 2;
+		r.options.optimizer = (struct update){.kind = (enum optimizer)kind,
+						      .lr = 0.01f,
+						      .momentum = 0.9f,
+						      .beta1 = 0.9f,
+						      .beta2 = 0.99f,
+						      .eps = 1e-4f};
+		r.options.clip = 0.5;
+		whole = train(&r, 10, &count, &loss1);
 		for (int m = 2; m <= 24; m++) {
 			if (24 % m)
 				continue;
-			o.micro_batches = m;
-			o.shape.rows = 24 / m;
-			parts = train(&o, 2, 10, &loss);
+			r.options.micro_batches = m;
+			r.options.rows = 24 / m;
+			parts = train(&r, 10, &count, &loss);
 			assert_true(fabs(loss - loss1) < 1e-5 * loss1);
-			for (int i = 0; i < 2000; i++)
+			for (size_t i = 0; i < count; i++)
 				assert_true(fabsf(parts[i] - whole[i]) < 1e-4f);
 			free(parts);
 		}
@@ -111,18 +106,32 @@ static void memory_is_accounted_and_limited(void **state)
 	device_close(dev);
 }
 
+static double sum_of_squares(struct device *dev, double *number, const float *x, size_t n)
+{
+	double sum;
+
+	device_clear(dev, number, 1);
+	device_sum_squares(dev, x, DTYPE_F32, n, 0.5, number);
+	device_numbers(dev, number, 1, &sum);
+	return sum;
+}
+
 /* Cut over threads, odd sizes included, a device does what one kernel call does. */
-static void devices_cast_and_scale_like_the_kernels(void **state)
+static void devices_cast_and_sum_like_the_kernels(void **state)
 {
 	enum { N = 70001 };
 	static float x[N], y[N], back[N];
 	static uint16_t half[N], want[N];
 	struct random r = random_start("device casts");
+	double squares = 0;
 	(void)state;
 
 	random_fill(&r, x, N);
+	for (int i = 0; i < N; i++)
+		squares += 0.5 * (double)x[i] * (double)x[i];
 	for (int threads = 1; threads <= 4; threads++) {
 		struct device *dev = open_device(threads, 0);
+		double *number;
 
 		assert_int_equal(device_reserve(dev, 1, 1, &err), OK);
 		for (int n = N - 3; n <= N; n++) {
@@ -138,78 +147,83 @@ static void devices_cast_and_scale_like_the_kernels(void **state)
 			kernels_reference.f32_to_bf16(x, want, N);
 			assert_memory_equal(half, want, (size_t)n * 2);
 		}
+		assert_int_equal(device_alloc(dev, MEMORY_WORKSPACE, sizeof(*number),
+					      "a number", (void **)&number, &err),
+				 OK);
 		memcpy(y, x, sizeof(x));
-		assert_true(device_scale_check(dev, y, N, 0.5f));
-		assert_true(y[N - 1] == x[N - 1] * 0.5f);
+		assert_true(fabs(sum_of_squares(dev, number, y, N) / squares - 1) < 1e-6);
 		y[random_int(&r, 0, N - 1)] = NAN;
-		assert_false(device_scale_check(dev, y, N, 1));
+		assert_true(isnan(sum_of_squares(dev, number, y, N)));
 		device_close(dev);
 	}
+}
+
+static void fill_with_a_nan(void *arg, int64_t first, int rows, const struct batch *b)
+{
+	fill_random(arg, first, rows, b);
+	row_of(b->x, 0)[3] = NAN;
 }
 
 /* A NaN inside the stack must show in the loss, not vanish behind a rectifier. */
 static void nan_is_not_swallowed(void **state)
 {
 	(void)state;
-	for (const struct kernels *const *k = kernels_available(); *k; k++) {
-		struct engine_options o = options_of(20, 20, 20, 3, 4);
-		struct device *dev;
-		struct engine *e;
+	for (const struct kernels *const *k = kernels_available(); *k; k++)
+		for (int act = 0; act < ACT_COUNT; act++) {
+			struct recipe r = recipe_of(20, 20, 20, 3, 4);
+			struct fixture f;
 
-		setenv("KOLM_CPU", (*k)->name, 1);
-		dev = open_device(1, 0);
-		o.shape.act = ACT_RELU;
-		o.clip = 1;
-		assert_int_equal(engine_create(&e, dev, &o, &err), OK);
-		fill_batch(e, 1);
-		e->batch.x.data[3] = NAN;
-		assert_true(isnan(step_loss(e)));
-		engine_free(e);
-		device_close(dev);
-		unsetenv("KOLM_CPU");
+			setenv("KOLM_CPU", (*k)->name, 1);
+			r.mlp.act = (enum activation)act;
+			r.options.clip = 1;
+			fixture_open(&f, &r);
+			engine_load(f.engine, fill_with_a_nan,
+				    &(struct random_samples){1, &f.model});
+			assert_true(isnan(step_loss(&f)));
+			fixture_close(&f);
+			unsetenv("KOLM_CPU");
+		}
+}
+
+enum { HELD_OUT = 7 };
+
+/* Class = the larger of x0, x1, or the third if both are negative; one is wrong. */
+static void fill_held_out(void *arg, int64_t first, int rows, const struct batch *b)
+{
+	(void)arg;
+	assert_true(first >= 0 && rows > 0 && first + rows <= HELD_OUT);
+	for (int r = 0; r < rows; r++) {
+		float *x = row_of(b->x, r);
+		int i = (int)first + r;
+
+		x[0] = (float)(i % 3) - 1.5f;
+		x[1] = (float)((i + 1) % 4) - 2.4f;
+		b->labels[r] = x[0] < 0 && x[1] < 0 ? 2 : x[0] > x[1] ? 0 : 1;
+		if (i == 0)
+			b->labels[r] = (b->labels[r] + 1) % 3;
 	}
 }
 
 static void evaluation_counts_what_is_right(void **state)
 {
-	struct engine_options o = options_of(2, 4, 3, 1, 4);
-	struct device *dev = open_device(1, 0);
-	float values[14];
-	int32_t labels[7], order[7];
-	struct data d = {
-		.kind = DATA_TABLE,
-		.in = 2,
-		.out = 3,
-		.labelled = true,
-		.held_out = 7,
-		.table = {.samples = 7, .features = 2, .values = values, .labels = labels},
-		.order = order};
-	struct engine *e;
+	static const float w[6] = {10, 0, 0, 10, 0, 0}, none[3];
+	struct recipe r = recipe_of(2, 4, 3, 1, 4);
 	struct evaluation result;
-	/* Class = the larger of x0, x1, or the third if both are negative. */
-	static const float w[6] = {10, 0, 0, 10, 0, 0};
+	struct weights *weights;
+	struct fixture f;
 	(void)state;
 
-	o.labelled = true;
-	assert_int_equal(engine_create(&e, dev, &o, &err), OK);
-	device_matrix_write(dev, e->model.param + e->model.layers[0].weight, DTYPE_F32, 3, 2, 0,
-			    3, w);
-	memset(e->model.param + e->model.layers[0].bias, 0, 3 * sizeof(float));
-	for (int i = 0; i < 7; i++) {
-		order[i] = i;
-		values[2 * i] = (float)(i % 3) - 1.5f;
-		values[2 * i + 1] = (float)((i + 1) % 4) - 2.4f;
-		labels[i] = values[2 * i] < 0 && values[2 * i + 1] < 0 ? 2
-			    : values[2 * i] > values[2 * i + 1]	       ? 0
-								       : 1;
-	}
-	labels[0] = (labels[0] + 1) % 3; /* one is wrong */
-	assert_int_equal(engine_evaluate(e, &d, &result, &err), OK);
-	assert_int_equal(result.samples, 7);
-	assert_true(fabs(result.accuracy - 6.0 / 7) < 1e-9);
+	r.options.loss = &loss_cross_entropy;
+	fixture_open(&f, &r);
+	weights = &f.engine->weights;
+	weights_write_rows(weights, weights->param, DTYPE_F32, 0, 0, 3, w);
+	weights_write_rows(weights, weights->param, DTYPE_F32, 1, 0, 3, none);
+	assert_int_equal(
+		engine_evaluate(f.engine, HELD_OUT, fill_held_out, NULL, &result, &err), OK);
+	assert_int_equal(result.samples, HELD_OUT);
+	assert_true(fabs(result.accuracy - 6.0 / HELD_OUT) < 1e-9);
 	assert_true(result.loss > 0 && isfinite(result.loss));
-	engine_free(e);
-	device_close(dev);
+	fixture_close(&f);
 }
 
 int main(void)
@@ -218,7 +232,7 @@ int main(void)
 		cmocka_unit_test(threads_do_not_change_a_bit),
 		cmocka_unit_test(micro_batches_change_only_rounding),
 		cmocka_unit_test(memory_is_accounted_and_limited),
-		cmocka_unit_test(devices_cast_and_scale_like_the_kernels),
+		cmocka_unit_test(devices_cast_and_sum_like_the_kernels),
 		cmocka_unit_test(nan_is_not_swallowed),
 		cmocka_unit_test(evaluation_counts_what_is_right),
 	};

@@ -5,7 +5,8 @@
 #include "testing.h"
 
 #include "base/stats.h"
-#include "engine/predict.h"
+#include "engine/impl.h"
+#include "engine/predict_impl.h"
 
 enum { TRIALS_MAX = 60, GRID_MAX = 16, ROW_MAX = 128, ROUNDS = 300 };
 
@@ -71,6 +72,7 @@ static void estimates_lie_within_the_trials(void **state)
 
 struct plan {
 	struct engine e;
+	struct model model;
 	struct schedule schedule;
 	int n; /* trials */
 	/* (n) of every rank, each a row, as they would be; and with some of them disturbed */
@@ -85,17 +87,17 @@ static void random_engine(struct random *r, struct plan *p, struct device *dev)
 	int chunks = schedule_chunks((enum schedule_kind)kind, 0);
 	int pp = random_int(r, chunks > 1 ? 2 : 1, 4);
 
-	*e = (struct engine){.dev = dev,
-			     .grid = {.dp = random_int(r, 1, 4), .pp = pp, .mp = 1}};
+	p->model = (struct model){.count = pp * chunks + random_int(r, 0, 6)};
+	*e = (struct engine){.dev = dev, .n_chunks = chunks};
+	e->options.model = &p->model;
+	e->options.grid = (struct grid){.dp = random_int(r, 1, 4), .pp = pp, .mp = 1};
 	e->options.micro_batches = random_int(r, 1, 8);
-	e->model.n_chunks = chunks;
-	e->options.shape.depth = pp * e->model.n_chunks + random_int(r, 0, 6);
 	e->options.clip = random_int(r, 0, 1);
 	e->options.base = kind != SCHEDULE_ZB_H1 && random_int(r, 0, 3) == 0;
 	e->sync.overlap = !e->options.base;
-	e->sync.zero = e->grid.dp > 1 && random_int(r, 0, 1);
+	e->sync.zero = e->options.grid.dp > 1 && random_int(r, 0, 1);
 	assert_int_equal(schedule_init(&p->schedule, (enum schedule_kind)kind, pp,
-				       e->options.micro_batches, e->model.n_chunks, &err),
+				       e->options.micro_batches, chunks, &err),
 			 OK);
 	e->options.schedule = &p->schedule;
 	assert_true(cost_row_size(e) <= ROW_MAX);
@@ -110,7 +112,7 @@ static void random_costs(struct random *r, const struct engine *e, double *row)
 	*at.rank = (struct rank_costs){.squares = random_double(r, 0, 1),
 				       .update = random_double(r, 0, 5),
 				       .exchange = random_double(r, 0, 0.1)};
-	for (int k = 0; k < e->model.n_chunks; k++) {
+	for (int k = 0; k < e->n_chunks; k++) {
 		double w = random_double(r, 1, 10);
 
 		at.parts[k] = (struct part_cost){.f = random_double(r, 1, 10),
@@ -119,7 +121,7 @@ static void random_costs(struct random *r, const struct engine *e, double *row)
 						 .forward.latency = random_double(r, 0, 2),
 						 .backward.latency = random_double(r, 0, 2)};
 	}
-	if (e->grid.dp == 1)
+	if (e->options.grid.dp == 1)
 		return;
 	at.rank->buckets = 1;
 	at.buckets[0] = (struct bucket_cost){.sum = random_double(r, 1, 10),
@@ -167,7 +169,7 @@ static double step_of(const struct plan *p, double trials[][TRIALS_MAX * ROW_MAX
 	size_t size = cost_row_size(&p->e);
 	double rows[GRID_MAX * ROW_MAX], own[COSTS_COUNT * ROW_MAX], ms, bubble;
 
-	for (int rank = 0; rank < grid_size(&p->e.grid); rank++) {
+	for (int rank = 0; rank < grid_size(&p->e.options.grid); rank++) {
 		costs_estimate(trials[rank], p->n, size, own);
 		for (size_t i = 0; i < size; i++)
 			rows[(size_t)rank * size + i] =
@@ -199,7 +201,7 @@ static void disturbed_trials_do_not_become_the_prediction(void **state)
 
 		random_engine(&r, p, dev);
 		p->n = random_int(&r, 3, TRIALS_MAX);
-		for (int rank = 0; rank < grid_size(&p->e.grid); rank++)
+		for (int rank = 0; rank < grid_size(&p->e.options.grid); rank++)
 			random_trials(&r, p, rank, round % 2);
 		calm = step_of(p, p->calm, COSTS_LIKELY);
 		rough = step_of(p, p->rough, COSTS_LIKELY);

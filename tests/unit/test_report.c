@@ -48,8 +48,9 @@ static void charts_show_what_tables_say(void **state)
 	(void)state;
 
 	document_init(&d);
-	assert_int_equal(study_parse(&s, small_study, strlen(small_study), "r.json", &err), OK);
-	assert_int_equal(study_add(&s, &d, NULL, &err), OK);
+	assert_int_equal(
+		study_parse(&s, small_study, strlen(small_study), "r.json", fresh(&err)), OK);
+	assert_int_equal(study_add(&s, &d, NULL, fresh(&err)), OK);
 	t = find_block(&d, BLOCK_TABLE, 0)->table;
 	/* The device is no column, but a group of rows. */
 	assert_int_equal(t->column_count, 2);
@@ -129,9 +130,9 @@ static void the_sample_studies_make_a_report(void **state)
 	(void)state;
 
 	document_init(&d);
-	assert_int_equal(sources_add(&sources, TESTS_DIR "/data/report", &err), OK);
+	assert_int_equal(sources_add(&sources, TESTS_DIR "/data/report", fresh(&err)), OK);
 	assert_int_equal(sources.study_count, 4);
-	assert_int_equal(report_build(&d, &sources, &o, &err), OK);
+	assert_int_equal(report_build(&d, &sources, &o, fresh(&err)), OK);
 	check_points(&d);
 	watch_pages(&w, &d);
 	assert_int_equal(w.outside, 0);
@@ -200,9 +201,9 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		enum status st;
 
 		document_init(&d);
-		st = study_parse(&s, text, strlen(text), "r.json", &err);
+		st = study_parse(&s, text, strlen(text), "r.json", fresh(&err));
 		if (st == OK)
-			st = study_add(&s, &d, NULL, &err);
+			st = study_add(&s, &d, NULL, fresh(&err));
 		assert_int_equal(st, ERR_USAGE);
 		if (!strstr(err.msg, cases[i].message))
 			fail_msg("'%s' is not in '%s'", cases[i].message, err.msg);
@@ -234,7 +235,8 @@ static void a_run_shows_its_ranks_and_losses(void **state)
 
 	document_init(&d);
 	assert_int_equal(
-		run_result_parse(&r, summary, strlen(summary), metrics, "s.json", &err), OK);
+		run_result_parse(&r, summary, strlen(summary), metrics, "s.json", fresh(&err)),
+		OK);
 	run_result_add(&r, &d, NULL);
 	t = find_block(&d, BLOCK_TABLE, 0)->table;
 	assert_string_equal(t->rows[0].values[t->column_count - 1].text, "0 to 2, 5");
@@ -249,8 +251,9 @@ static void a_run_shows_its_ranks_and_losses(void **state)
 			    "Figure 4. Loss scale");
 	run_result_release(&r);
 	document_release(&d);
-	assert_int_equal(run_result_parse(&r, no_grid, strlen(no_grid), "", "s.json", &err),
-			 ERR_USAGE);
+	assert_int_equal(
+		run_result_parse(&r, no_grid, strlen(no_grid), "", "s.json", fresh(&err)),
+		ERR_USAGE);
 	assert_non_null(strstr(err.msg, "s.json: grid is no grid"));
 }
 
@@ -263,7 +266,7 @@ static void bottlenecks_are_ranked_by_their_share(void **state)
 	(void)state;
 
 	document_init(&d);
-	assert_int_equal(sources_add(&sources, TESTS_DIR "/data/report", &err), OK);
+	assert_int_equal(sources_add(&sources, TESTS_DIR "/data/report", fresh(&err)), OK);
 	report_add_bottlenecks(&d, &sources);
 	t = find_block(&d, BLOCK_TABLE, 0)->table;
 	assert_true(t->row_count >= 2 && t->row_count <= 3);
@@ -295,7 +298,7 @@ static void a_pdf_is_whole(void **state)
 	d.title = "Title";
 	document_heading(&d, 1, "one", "One");
 	document_paragraph(&d, "Text.");
-	assert_int_equal(pdf_format(&d, &pdf, &err), OK);
+	assert_int_equal(pdf_format(&d, &pdf, fresh(&err)), OK);
 	assert_true(pdf.len > 1000 && !memcmp(pdf.data, "%PDF-", 5));
 	assert_non_null(memmem(pdf.data + pdf.len - 10, 10, "%%EOF", 5));
 	text_release(&pdf);
@@ -334,7 +337,7 @@ static void a_bundle_has_every_table_and_figure(void **state)
 	document_table(&d, t);
 	document_table(&d, table_new(&d.arena, 1, 1)); /* without a title it is no evidence */
 	figure_grid(&d, &(struct grid){2, 2, 1}, "The grid.");
-	assert_int_equal(bundle_make(&b, &d, &none, true, &err), OK);
+	assert_int_equal(bundle_make(&b, &d, &none, true, fresh(&err)), OK);
 	assert_int_equal(b.count, 3 + (pdf_library() != NULL));
 	assert_string_equal(
 		bundled(&b,
@@ -343,7 +346,7 @@ static void a_bundle_has_every_table_and_figure(void **state)
 		"\"who, \"\"what\"\"\",step (ms),±,idle\n\"a, b\",1.23456,0.5,0.25\n,,,,failed: no memory\n");
 	assert_non_null(strstr(bundled(&b, "figures/figure-1-the-grid.svg")->data, "</svg>"));
 	bundle_release(&b);
-	assert_int_equal(bundle_make(&b, &d, &none, false, &err), OK);
+	assert_int_equal(bundle_make(&b, &d, &none, false, fresh(&err)), OK);
 	assert_int_equal(b.count, 1 + (pdf_library() != NULL));
 	bundle_release(&b);
 	document_release(&d);

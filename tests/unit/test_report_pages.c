@@ -106,8 +106,9 @@ static void drawings_can_be_read(void **state)
 		struct document d;
 
 		document_init(&d);
-		assert_int_equal(
-			figure_schedule(&d, SCHEDULE_ZB_H1, stages, 40, &costs, "", &err), OK);
+		assert_int_equal(figure_schedule(&d, SCHEDULE_ZB_H1, stages, 40, &costs, "",
+						 fresh(&err)),
+				 OK);
 		watch_pages(&w, &d);
 		assert_true(w.smallest >= 7 && w.outside == 0);
 		document_release(&d);

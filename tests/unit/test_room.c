@@ -117,10 +117,11 @@ static void limits_of_the_process_are_named_with_their_value(void **state)
 		struct rlimit old = limit(kinds[i].resource, 8ull << 30);
 		struct room room = room_of(kinds[i].kind);
 
-		assert_int_equal(room_check(kinds[i].kind, room.free, "a thing takes", &err),
-				 OK);
-		assert_int_equal(room_check(kinds[i].kind, 9ull << 30, "a thing takes", &err),
-				 ERR_MEMORY);
+		assert_int_equal(
+			room_check(kinds[i].kind, room.free, "a thing takes", fresh(&err)), OK);
+		assert_int_equal(
+			room_check(kinds[i].kind, 9ull << 30, "a thing takes", fresh(&err)),
+			ERR_MEMORY);
 		setrlimit((unsigned)kinds[i].resource, &old);
 		assert_true(room.free <= 8ull << 30 && room.free > 7ull << 30);
 		assert_non_null(strstr(room.why, kinds[i].name));
@@ -155,7 +156,7 @@ static void there_is_as_much_as_it_says(void **state)
 /* Whoever gets no memory for some small thing says why, without asking for it. */
 static void an_error_names_the_limit_that_is_used_up(void **state)
 {
-	struct error err;
+	struct error err = {0};
 	struct rlimit old;
 	(void)state;
 
@@ -165,17 +166,17 @@ static void an_error_names_the_limit_that_is_used_up(void **state)
 	FAIL(&err, ERR_MEMORY, "no memory");
 	assert_string_equal(err.hint, "");
 	old = limit(RLIMIT_AS, 8ull << 30);
-	FAIL(&err, ERR_MEMORY, "no memory"); /* there is enough */
+	FAIL(fresh(&err), ERR_MEMORY, "no memory"); /* there is enough */
 	assert_string_equal(err.hint, "");
 	limit(RLIMIT_AS, 4 << 20);
-	FAIL(&err, ERR_MEMORY, "no memory");
+	FAIL(fresh(&err), ERR_MEMORY, "no memory");
 	HINT(&err, "try less");
 	setrlimit(RLIMIT_AS, &old);
 	assert_non_null(strstr(err.hint, "'ulimit -v 4096' allows 4.0 MiB, of which"));
 	assert_non_null(strstr(err.hint, "; try less"));
 	HINT(&err, "'ulimit -f 1' allows 1.0 KiB"); /* who knows better */
 	assert_string_equal(err.hint, "'ulimit -f 1' allows 1.0 KiB");
-	FAIL(&err, ERR_FAILED, "something else");
+	FAIL(fresh(&err), ERR_FAILED, "something else");
 	assert_string_equal(err.hint, "");
 }
 

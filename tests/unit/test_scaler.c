@@ -26,7 +26,7 @@ static void scales_are_those_of_pytorch(void **state)
 				   .backoff = number(sequence, "backoff"),
 				   .interval = (int)number(sequence, "interval")};
 		json_t *step;
-		struct error err;
+		struct error err = {0};
 
 		assert_true(json_array_size(json_object_get(sequence, "steps")) > 50);
 		json_array_foreach(json_object_get(sequence, "steps"), k, step)
@@ -47,7 +47,7 @@ static void scales_are_those_of_pytorch(void **state)
 static void a_scale_that_falls_for_ever_is_an_error(void **state)
 {
 	struct scaler s = {.scale = 65536, .growth = 2, .backoff = 0.5, .interval = 2000};
-	struct error err;
+	struct error err = {0};
 	int steps = 0;
 	(void)state;
 
@@ -60,7 +60,7 @@ static void a_scale_that_falls_for_ever_is_an_error(void **state)
 static void a_fixed_scale_stays(void **state)
 {
 	struct scaler s = {.scale = 128};
-	struct error err;
+	struct error err = {0};
 	(void)state;
 
 	for (int i = 0; i < 5000; i++)

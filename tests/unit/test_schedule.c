@@ -107,7 +107,7 @@ static void sizes_that_do_not_fit_are_refused(void **state)
 
 		err = (struct error){0};
 		assert_int_equal(schedule_init(&s, cases[i].kind, cases[i].p, cases[i].m,
-					       cases[i].v, &err),
+					       cases[i].v, fresh(&err)),
 				 ERR_USAGE);
 		assert_non_null(strstr(err.hint, cases[i].hint));
 		assert_null(s.orders);
@@ -118,7 +118,7 @@ static void sizes_that_do_not_fit_are_refused(void **state)
 
 static void refused(const struct schedule *s, const char *what, int stage, int index)
 {
-	if (schedule_check(s, &err) == OK)
+	if (schedule_check(s, fresh(&err)) == OK)
 		fail_msg("%s p %d m %d v %d: %s action %d of stage %d went unnoticed",
 			 schedule_name(s->kind), s->stages, s->micro_batches, s->chunks, what,
 			 index, stage);
@@ -200,7 +200,7 @@ static void mutate(struct schedule *s, void *arg)
 
 	drop_and_double(s, stage, &mutations->random);
 	mutations->swaps += swap_bound(s, stage, &mutations->random);
-	assert_int_equal(schedule_check(s, &err), OK);
+	assert_int_equal(schedule_check(s, fresh(&err)), OK);
 }
 
 static void mutations_are_refused(void **state)
@@ -224,7 +224,7 @@ static void deadlock_is_named(void **state)
 	make(&gpipe, SCHEDULE_GPIPE, 2, 2, 1);
 	kept = gpipe.orders[0];
 	gpipe.orders[0] = naive.orders[0]; /* wants B0 before it gives F1 */
-	assert_int_equal(schedule_check(&gpipe, &err), ERR_FAILED);
+	assert_int_equal(schedule_check(&gpipe, fresh(&err)), ERR_FAILED);
 	assert_string_equal(err.msg, "stage 0: <B0 waits for stage 1, which waits at <F1");
 	gpipe.orders[0] = kept;
 	schedule_release(&gpipe);
@@ -243,7 +243,7 @@ static void unequal_orders_of_a_channel_are_named(void **state)
 	a[1] = (struct action){ACTION_F, 0, 1};
 	a[2] = (struct action){ACTION_SEND_F, 0, 1};
 	a[3] = (struct action){ACTION_SEND_F, 0, 0};
-	assert_int_equal(schedule_check(&s, &err), ERR_FAILED);
+	assert_int_equal(schedule_check(&s, fresh(&err)), ERR_FAILED);
 	assert_string_equal(err.msg, "stage 1: <F0, but the next message of stage 0 is F1>");
 	schedule_release(&s);
 }
@@ -255,7 +255,7 @@ static void too_many_activations_are_refused(void **state)
 
 	make(&s, SCHEDULE_GPIPE, 3, 4, 1);
 	s.kind = SCHEDULE_1F1B;
-	assert_int_equal(schedule_check(&s, &err), ERR_FAILED);
+	assert_int_equal(schedule_check(&s, fresh(&err)), ERR_FAILED);
 	assert_string_equal(err.msg,
 			    "stage 0: 4 activations are alive at once, 1f1b promises 3");
 	schedule_release(&s);

@@ -33,7 +33,7 @@ static int width_of(const char *text, int *lines)
 static struct survey *survey_of(const struct grid *grid, struct shm_memory *memory)
 {
 	struct survey *s;
-	struct error err;
+	struct error err = {0};
 
 	assert_int_equal(survey_create(&s, grid, grid_size(grid), 0, &err), OK);
 	survey_take(s, memory, 0);
@@ -46,7 +46,7 @@ static const struct grid cube = {2, 2, 2};
 static struct shm_memory *board_of_cube(void)
 {
 	struct shm_memory *memory;
-	struct error err;
+	struct error err = {0};
 
 	assert_int_equal(shm_prepare(&memory, 8, false, 0, -1, &err), OK);
 	for (int i = 0; i < 8; i++) {

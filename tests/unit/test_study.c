@@ -10,7 +10,7 @@ static struct error err;
 static enum status read_text(struct study *s, const char *text)
 {
 	err = (struct error){.code = OK};
-	return study_load(s, study_commands(), text, strlen(text), "test.json", &err);
+	return study_load(s, study_commands(), text, strlen(text), "test.json", fresh(&err));
 }
 
 #define TABLE "\"tables\": [{\"id\": \"t\", \"title\": \"T\", \"columns\": [\"step_ms\"]}]"
@@ -230,14 +230,14 @@ static void a_warmup_fits_the_steps(void **state)
 		struct study s;
 
 		assert_int_equal(study_load(&s, study_commands(), (const char *)b->bytes,
-					    b->size, b->name, &err),
+					    b->size, b->name, fresh(&err)),
 				 OK);
 		for (int steps = 1; steps < 8; steps++) {
 			struct plan_options o = {
 				.quick = steps % 2, .cores = 2, .steps = steps};
 			struct plan p;
 
-			assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+			assert_int_equal(plan_init(&p, &s, &o, fresh(&err)), OK);
 			for (int k = 0; k < p.count; k++) {
 				json_t *options = p.cases[k].options;
 				json_t *warmup = json_object_get(options, "warmup");
@@ -282,7 +282,7 @@ static void calibration_is_checked(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		json_t *known;
 		enum status st = calibrate_parse(files[i].text, strlen(files[i].text), "c.json",
-						 &known, &err);
+						 &known, fresh(&err));
 
 		assert_int_equal(st, files[i].says ? ERR_USAGE : OK);
 		if (files[i].says && (!strstr(err.msg, files[i].says) || !*err.hint))
@@ -310,7 +310,7 @@ static void axes_make_cases(void **state)
 	(void)state;
 
 	assert_int_equal(read_text(&s, sweep), OK);
-	assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+	assert_int_equal(plan_init(&p, &s, &o, fresh(&err)), OK);
 	/* Four combinations; 4 ranks on 2 cores want virtual devices as well. */
 	assert_int_equal(p.count, 8);
 	assert_int_equal(p.reps, 4);
@@ -319,7 +319,7 @@ static void axes_make_cases(void **state)
 	assert_string_equal(p.cases[7].name, "amp-ranks4-simulated");
 	assert_int_equal(p.cases[3].ranks, 4);
 	text_init(&line);
-	assert_int_equal(case_args_init(&args, &p.cases[3], "f/o", &err), OK);
+	assert_int_equal(case_args_init(&args, &p.cases[3], "f/o", fresh(&err)), OK);
 	case_args_format(&args, false, &line);
 	assert_string_equal(line.data,
 			    "kolm train --dim 8 --precision fp16 --dp 4 --quiet --run-dir f/o "
@@ -329,18 +329,18 @@ static void axes_make_cases(void **state)
 	plan_release(&p);
 
 	o.cores = 4;
-	assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+	assert_int_equal(plan_init(&p, &s, &o, fresh(&err)), OK);
 	assert_int_equal(p.count, 4); /* every rank has a core */
 	plan_release(&p);
 	o = (struct plan_options){.cores = 2, .quick = true, .steps = 3, .reps = 7};
-	assert_int_equal(plan_init(&p, &s, &o, &err), OK);
+	assert_int_equal(plan_init(&p, &s, &o, fresh(&err)), OK);
 	assert_int_equal(p.count, 2);
 	assert_int_equal(p.reps, 7);
 	assert_int_equal(json_integer_value(json_object_get(p.cases[1].options, "dim")), 4);
 	assert_int_equal(json_integer_value(json_object_get(p.cases[1].options, "steps")), 3);
 	plan_release(&p);
 	o = (struct plan_options){.cores = 4, .without_real = true};
-	assert_int_equal(plan_init(&p, &s, &o, &err), ERR_USAGE); /* nothing is left */
+	assert_int_equal(plan_init(&p, &s, &o, fresh(&err)), ERR_USAGE); /* nothing is left */
 	study_unload(&s);
 }
 

@@ -5,33 +5,40 @@
 
 enum { LAYERS = 12, CHUNKS = 3 };
 
-/* Layers of random sizes in chunks of equal counts, as far as buckets look at them. */
-static struct model random_model(struct random *r, struct layer *layers, struct chunk *chunks)
+/* Layers of random sizes, some without tensors, in chunks of equal counts, as far as buckets
+   look at them. */
+static void random_weights(struct random *r, struct weights *w, struct chunk *chunks)
 {
-	struct model m = {
-		.layers = layers, .n_layers = LAYERS, .chunks = chunks, .n_chunks = CHUNKS};
-
+	w->size = 0;
 	for (int i = 0; i < LAYERS; i++) {
-		layers[i] = (struct layer){.number = i, .weight = m.size};
-		m.size += (size_t)random_int(r, 1, 2000);
+		w->begin[i] = w->size;
+		w->size += (size_t)imax(0, random_int(r, -300, 2000));
 	}
 	for (int c = 0; c < CHUNKS; c++)
 		chunks[c] =
 			(struct chunk){.first = c * LAYERS / CHUNKS, .count = LAYERS / CHUNKS};
-	return m;
 }
 
-/* Without its first layer a bucket would be too small, unless its chunk ends there. */
-static void check_bucket(const struct model *m, const struct bucket *b, size_t bucket_bytes)
+static size_t end_of(const struct weights *w, int layer)
 {
-	size_t size = dtype_size(m->grad_type);
-	int first = b->first_layer;
+	return layer + 1 < LAYERS ? w->begin[layer + 1] : w->size;
+}
 
-	assert_int_equal(b->begin, m->layers[first].weight);
+/* Without its first layer a bucket would be too small, unless its chunk ends there; and all of
+   it is of one chunk. */
+static void check_bucket(const struct weights *w, const struct bucket *b, size_t bucket_bytes)
+{
+	size_t size = dtype_size(w->grad_type), above = end_of(w, b->first_layer);
+	int first = b->first_layer, next = (b->chunk + 1) * LAYERS / CHUNKS;
+
+	assert_int_equal(b->chunk, first / (LAYERS / CHUNKS));
+	assert_int_equal(b->begin, w->begin[first]);
+	assert_true(b->begin < b->end);
+	assert_true(next == LAYERS || b->end <= w->begin[next]);
 	if (first % (LAYERS / CHUNKS))
 		assert_true((b->end - b->begin) * size >= bucket_bytes);
-	if (first + 1 < LAYERS && m->layers[first + 1].weight < b->end)
-		assert_true((b->end - m->layers[first + 1].weight) * size < bucket_bytes);
+	if (above < b->end)
+		assert_true((b->end - above) * size < bucket_bytes);
 }
 
 static void buckets_are_as_large_as_asked_for(void **state)
@@ -41,21 +48,23 @@ static void buckets_are_as_large_as_asked_for(void **state)
 	(void)state;
 
 	for (int round = 0; round < 300; round++) {
-		struct layer layers[LAYERS];
+		size_t begin[LAYERS + 1];
+		struct weights w = {.begin = begin,
+				    .grad_type = types[round % ARRAY_SIZE(types)]};
 		struct chunk chunks[CHUNKS];
-		struct model m = random_model(&r, layers, chunks);
 		struct sync_options o = {.count = 1,
 					 .kind = SYNC_DDP,
 					 .bucket_bytes = (size_t)random_int(&r, 1, 20000)};
-		struct error err;
+		struct error err = {0};
 		struct sync s;
-		size_t end = m.size;
+		size_t end;
 
-		m.grad_type = types[round % ARRAY_SIZE(types)];
-		assert_int_equal(sync_init(&s, &m, NULL, &o, &err), OK);
+		random_weights(&r, &w, chunks);
+		end = w.size;
+		assert_int_equal(sync_init(&s, &w, chunks, CHUNKS, NULL, &o, &err), OK);
 		for (int i = 0; i < s.n_buckets; i++) {
 			assert_int_equal(s.buckets[i].end, end);
-			check_bucket(&m, &s.buckets[i], o.bucket_bytes);
+			check_bucket(&w, &s.buckets[i], o.bucket_bytes);
 			end = s.buckets[i].begin;
 		}
 		assert_int_equal(end, 0);

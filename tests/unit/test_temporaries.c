@@ -25,7 +25,7 @@ static void temporary_folders_of_the_dead_go(void **state)
 	(void)state;
 
 	setenv("TMPDIR", base, 1);
-	assert_int_equal(folder_make_temporary(&mine, "test", &err), OK);
+	assert_int_equal(folder_make_temporary(&mine, "test", fresh(&err)), OK);
 	snprintf(file, sizeof(file), "%s/file", mine.path);
 	put(file, "in use");
 	assert_int_equal(mkdir(in_base("kolm-other"), 0700), 0);
@@ -56,7 +56,7 @@ static void temporary_folders_of_the_dead_go(void **state)
 			assert_true(WIFSIGNALED(status));
 		}
 	}
-	assert_int_equal(folder_make_temporary(&next, "test", &err), OK);
+	assert_int_equal(folder_make_temporary(&next, "test", fresh(&err)), OK);
 	assert_int_equal(temporaries(), 3); /* mine, next and the link */
 	folder_remove_temporary(&next);
 	snprintf(file, sizeof(file), "%s/file", mine.path);
@@ -73,12 +73,12 @@ static void temporary_names_can_not_be_foreseen(void **state)
 	struct error err = {0};
 	(void)state;
 
-	assert_int_equal(file_create(&a, in_base("file"), &err), OK);
-	assert_int_equal(file_create(&b, in_base("file"), &err), OK);
+	assert_int_equal(file_create(&a, in_base("file"), fresh(&err)), OK);
+	assert_int_equal(file_create(&b, in_base("file"), fresh(&err)), OK);
 	assert_string_not_equal(a.temporary, b.temporary);
 	assert_true(file_is_temporary(strrchr(a.temporary, '/') + 1));
-	assert_int_equal(file_write(&a, "a", 1, &err), OK);
-	assert_int_equal(file_commit(&a, &err), OK);
+	assert_int_equal(file_write(&a, "a", 1, fresh(&err)), OK);
+	assert_int_equal(file_commit(&a, fresh(&err)), OK);
 	file_abort(&b);
 	assert_true(holds(in_base("file"), "a"));
 	assert_int_equal(count_entries(base), 1);
@@ -92,7 +92,7 @@ static void files_replace_links(void **state)
 
 	put(in_base("victim"), "precious");
 	assert_int_equal(symlink("victim", in_base("file")), 0);
-	assert_int_equal(file_write_whole(in_base("file"), "new", 3, &err), OK);
+	assert_int_equal(file_write_whole(in_base("file"), "new", 3, fresh(&err)), OK);
 	assert_true(holds(in_base("victim"), "precious"));
 	assert_true(holds(in_base("file"), "new"));
 }
@@ -104,18 +104,22 @@ static void paths_below_a_folder_have_no_links(void **state)
 
 	assert_int_equal(mkdir(in_base("out"), 0777), 0);
 	assert_int_equal(mkdir(in_base("out/runs"), 0777), 0);
-	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), &err), OK);
+	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), fresh(&err)),
+			 OK);
 	assert_int_equal(symlink("..", in_base("out/runs/a-1")), 0);
-	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), &err),
+	assert_int_equal(file_check_below(in_base("out/runs/a-1"), in_base("out"), fresh(&err)),
 			 ERR_USAGE);
-	assert_int_equal(file_check_below(in_base("out/runs/b-1"), in_base("out"), &err), OK);
+	assert_int_equal(file_check_below(in_base("out/runs/b-1"), in_base("out"), fresh(&err)),
+			 OK);
 	assert_int_equal(symlink("runs", in_base("out/other")), 0);
-	assert_int_equal(file_check_below(in_base("out/other/b-1"), in_base("out"), &err),
-			 ERR_USAGE);
+	assert_int_equal(
+		file_check_below(in_base("out/other/b-1"), in_base("out"), fresh(&err)),
+		ERR_USAGE);
 	assert_non_null(strstr(err.msg, "out/other is a symbolic link"));
 	/* Where the folder itself is, its user has chosen. */
 	assert_int_equal(symlink("out", in_base("link")), 0);
-	assert_int_equal(file_check_below(in_base("link/runs/b-1"), in_base("link"), &err), OK);
+	assert_int_equal(
+		file_check_below(in_base("link/runs/b-1"), in_base("link"), fresh(&err)), OK);
 }
 
 /* Runs without a name get one each, within a second too. */
@@ -129,7 +133,7 @@ static void runs_of_one_second_have_their_own_folders(void **state)
 	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(chdir(base), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		if (run_claim(&runs[i], "", false, &err) != OK)
+		if (run_claim(&runs[i], "", false, fresh(&err)) != OK)
 			fail_msg("%s", err.msg);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(runs[i].folder, runs[k].folder);
@@ -142,7 +146,7 @@ static void runs_of_one_second_have_their_own_folders(void **state)
 	put("runs/dead/job.json", "{}");
 	put("runs/dead/metrics.jsonl", "{}");
 	put("runs/dead/summary.json.tmp.0123456789abcdef", "{");
-	assert_int_equal(run_claim(&runs[0], "", false, &err), OK);
+	assert_int_equal(run_claim(&runs[0], "", false, fresh(&err)), OK);
 	assert_int_equal(count_entries("runs/dead"), 1);
 	run_release(&runs[0]);
 	assert_int_equal(chdir(before), 0);

@@ -82,7 +82,7 @@ static enum status train(const char *text, const char *run)
 	snprintf(copy, sizeof(copy), "%s --quiet --overwrite --run-dir %s", text, run);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	return cmd_train(argc, argv, &err);
+	return cmd_train(argc, argv, fresh(&err));
 }
 
 static void write_csv(char *path, size_t size)
@@ -154,7 +154,7 @@ static void check_actions(const struct run_case *c, const struct format *f,
 	struct schedule schedule;
 
 	assert_int_equal(schedule_init(&schedule, c->schedule, c->grid.pp, c->micro_batches,
-				       c->chunks, &err),
+				       c->chunks, fresh(&err)),
 			 OK);
 	for (int rank = 0; rank < grid_size(&c->grid); rank++)
 		for (int step = f->first_step; step <= f->last_step; step++) {
@@ -183,9 +183,9 @@ static int messages_of(const struct run_case *c)
 	struct schedule s;
 	int n = 0;
 
-	assert_int_equal(
-		schedule_init(&s, c->schedule, c->grid.pp, c->micro_batches, c->chunks, &err),
-		OK);
+	assert_int_equal(schedule_init(&s, c->schedule, c->grid.pp, c->micro_batches, c->chunks,
+				       fresh(&err)),
+			 OK);
 	for (int i = 0; i < c->grid.pp; i++)
 		n += schedule_messages(&s.orders[i]) * c->grid.dp * c->grid.mp;
 	schedule_release(&s);
@@ -219,9 +219,9 @@ static void check_comparison(const struct run_case *c, const char *run)
 	struct comparison made;
 	double sum, least = INFINITY;
 
-	assert_int_equal(trace_load(&t, run, &err), OK);
+	assert_int_equal(trace_load(&t, run, fresh(&err)), OK);
 	for (int step = t.first_step; step <= t.last_step; step++) {
-		if (compare_step(&made, &t, step, step % 2, &err) != OK)
+		if (compare_step(&made, &t, step, step % 2, fresh(&err)) != OK)
 			fail_msg("%s: %s", c->name, err.msg);
 		sum = made.took.compute + made.took.messages + made.took.waiting +
 		      made.took.pause + made.took.other;
@@ -265,7 +265,7 @@ static void without_tracing_there_is_no_timeline(void **state)
 		train("--dim 16 --depth 2 --batch 8 --steps 2 --warmup 0 --trace off", run),
 		OK);
 	assert_int_not_equal(access(path, F_OK), 0); /* nor that of the run before */
-	assert_int_equal(trace_load(&(struct trace){0}, run, &err), ERR_USAGE);
+	assert_int_equal(trace_load(&(struct trace){0}, run, fresh(&err)), ERR_USAGE);
 }
 
 /* Ctrl-C after some steps: the last ones are there. */

@@ -46,8 +46,8 @@ static struct trace two_ranks(void)
 	struct trace t = {
 		.grid = {1, 2, 1}, .schedule = SCHEDULE_GPIPE, .micro_batches = 2, .chunks = 1};
 
-	assert_int_equal(trace_init(&t, &err), OK);
-	assert_int_equal(schedule_init(&two_stages, SCHEDULE_GPIPE, 2, 2, 1, &err), OK);
+	assert_int_equal(trace_init(&t, fresh(&err)), OK);
+	assert_int_equal(schedule_init(&two_stages, SCHEDULE_GPIPE, 2, 2, 1, fresh(&err)), OK);
 	return t;
 }
 
@@ -73,7 +73,7 @@ static void transfers_follow_each_other_and_ends_fit(void **state)
 	receiver[3].of = RECORD_RECEIVE;
 	fill(&t, 0, sender, ARRAY_SIZE(sender));
 	fill(&t, 1, receiver, ARRAY_SIZE(receiver));
-	assert_int_equal(trace_arrange(&t, 8, &two_stages, &err), OK);
+	assert_int_equal(trace_arrange(&t, 8, &two_stages, fresh(&err)), OK);
 	assert_int_equal(t.ranks[0].count, 3);
 	assert_int_equal(t.ranks[1].count, 4);
 	/* What has arrived is no longer sent; the second one follows the first. */
@@ -109,7 +109,7 @@ static void only_whole_steps_are_kept(void **state)
 	fill(&t, 0, all[0], 8); /* steps 0 to 7 */
 	fill(&t, 1, all[1], 8); /* steps 3 to 10 */
 	t.ranks[1].overwritten = true;
-	assert_int_equal(trace_arrange(&t, 100, &two_stages, &err), OK);
+	assert_int_equal(trace_arrange(&t, 100, &two_stages, fresh(&err)), OK);
 	assert_int_equal(t.first_step, 4);
 	assert_int_equal(t.last_step, 7);
 	assert_int_equal(t.ranks[0].count, 4);
@@ -123,7 +123,7 @@ static void a_ring_keeps_the_newest(void **state)
 	struct records r;
 	(void)state;
 
-	assert_int_equal(records_init(&r, 4, &err), OK);
+	assert_int_equal(records_init(&r, 4, fresh(&err)), OK);
 	for (int i = 0; i < 7; i++) {
 		struct record what = record(RECORD_FORWARD, i, i + 1);
 
@@ -136,7 +136,7 @@ static void a_ring_keeps_the_newest(void **state)
 		assert_int_equal(records_at(&r, i)->step, i + 3);
 	}
 	records_release(&r);
-	assert_int_equal(records_init(&r, 0, &err), OK);
+	assert_int_equal(records_init(&r, 0, fresh(&err)), OK);
 	records_add(&r, &(struct record){0});
 	assert_int_equal(records_kept(&r), 0);
 }
@@ -149,11 +149,11 @@ static void parse(const char *bytes, size_t size)
 	struct comparison c;
 
 	err = (struct error){0};
-	if (trace_parse(&t, bytes, size, "garbage", &err) != OK) {
+	if (trace_parse(&t, bytes, size, "garbage", fresh(&err)) != OK) {
 		assert_true(*err.msg);
 		return;
 	}
-	if (compare_step(&c, &t, t.last_step, true, &err) == OK) {
+	if (compare_step(&c, &t, t.last_step, true, fresh(&err)) == OK) {
 		struct text out;
 
 		text_init(&out);
@@ -171,7 +171,7 @@ static void spoil(struct random *random, const char *name)
 	size_t size;
 
 	snprintf(path, sizeof(path), TESTS_DIR "/fuzz/corpus/timeline/%s", name);
-	assert_int_equal(file_read(path, 1 << 20, &bytes, &size, &err), OK);
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &size, fresh(&err)), OK);
 	copy = malloc(size);
 	for (int i = 0; i < 200; i++) {
 		memcpy(copy, bytes, size);
@@ -206,9 +206,9 @@ static void what_does_not_fit_is_refused(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(trace_parse(&t, bad[i], strlen(bad[i]), "bad", &err),
+		assert_int_equal(trace_parse(&t, bad[i], strlen(bad[i]), "bad", fresh(&err)),
 				 ERR_USAGE);
-	assert_int_equal(trace_load(&t, "/nonexistent", &err), ERR_USAGE);
+	assert_int_equal(trace_load(&t, "/nonexistent", fresh(&err)), ERR_USAGE);
 	assert_non_null(strstr(err.msg, "/nonexistent"));
 }
 

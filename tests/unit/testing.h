@@ -46,6 +46,13 @@ static inline void random_fill(struct random *r, float *out, size_t n)
 	r->next += n;
 }
 
+/* For a new operation: what the last one said is forgotten. */
+static inline struct error *fresh(struct error *err)
+{
+	error_clear(err);
+	return err;
+}
+
 /* A new folder below TMPDIR; test_folder_remove deletes it with all that is in it. */
 static inline void test_folder(char *path, size_t size)
 {

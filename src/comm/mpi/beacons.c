@@ -7,6 +7,7 @@
  */
 #include "comm/impl.h"
 #include "comm/mpi/mpi.h"
+#include "comm/mpi/world.h"
 
 #include <mpi.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ struct mpi_beacons {
 	struct line *lines;    /* (n), by rank; and what came of it: */
 	struct mpi_beacon *is; /* (n) */
 	double since_ms;       /* we last told */
+	bool failed;	       /* and of a failure */
 };
 
 /* The checker knows MPI_Wait only, and here nothing ever waits.
@@ -89,6 +91,7 @@ int mpi_beacons_look(struct mpi_beacons *b, const struct mpi_sign *own, double e
 		     double every_ms, const struct mpi_beacon **out)
 {
 	struct message news = {.sign = *own};
+	bool due;
 
 	*out = b ? b->is : NULL;
 	if (!b)
@@ -96,13 +99,15 @@ int mpi_beacons_look(struct mpi_beacons *b, const struct mpi_sign *own, double e
 	b->since_ms += elapsed_ms;
 	if (!take_lock(b))
 		return b->n;
+	due = b->since_ms > every_ms || (own->failed && !b->failed);
 	for (int i = 0; i < b->n; i++) {
 		b->is[i].silent_ms += elapsed_ms;
 		take_news(b, i);
-		if (b->since_ms > every_ms)
+		if (due)
 			tell(b, &b->lines[i], &news);
 	}
-	if (b->since_ms > every_ms)
+	b->failed = b->failed || (due && own->failed);
+	if (due)
 		b->since_ms = 0;
 	pthread_mutex_unlock(b->world->lock);
 	return b->n;
@@ -193,7 +198,8 @@ enum status mpi_beacons_open(struct mpi_beacons **out, struct comm *world, bool 
 		return FAIL(err, ERR_MEMORY, "no memory to watch other machines");
 	b->world = world;
 	pthread_mutex_lock(world->lock);
-	MPI_Comm_split(MPI_COMM_WORLD, tells ? 0 : MPI_UNDEFINED, comm_rank(world), &b->comm);
+	MPI_Comm_split(world_of(world)->all, tells ? 0 : MPI_UNDEFINED, comm_rank(world),
+		       &b->comm);
 	if (b->comm != MPI_COMM_NULL)
 		MPI_Comm_size(b->comm, &size);
 	if (size > 1) {

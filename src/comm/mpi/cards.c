@@ -1,90 +1,96 @@
-/*
- * cards.c - see cards.h
- *
- * A card may arrive when nobody waits any more, or when its world is gone. So cards are
- * sent on a communicator and from memory that outlive worlds, and name theirs.
- */
+/* cards.c - see cards.h */
 #include "comm/mpi/cards.h"
 #include "base/clock.h"
 
-#include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum {
-	TAG = 100,  /* nobody else sends such messages over all processes */
-	CARDS = 16, /* under way */
-};
+enum { TAG = 100 }; /* messages of ranks have their channels */
 
 static const int64_t AGAIN_NS = 500 * 1000 * 1000;
 
-/* The last collectives of a group: number i is at i % GROUP_SLOTS. */
-struct card {
-	int64_t world;
-	uint64_t group;	  /* its number */
-	uint64_t arrived; /* how many there were */
-	uint64_t kind[GROUP_SLOTS];
-	char place[GROUP_SLOTS][COMM_PLACE];
-};
+enum status cards_init(struct cards *c, MPI_Comm comm, int ranks, struct error *err)
+{
+	c->comm = comm;
+	for (int i = 0; i < CARDS_MAX; i++)
+		c->out[i].sent = MPI_REQUEST_NULL;
+	c->sent_to = calloc((size_t)ranks, sizeof(*c->sent_to));
+	return c->sent_to ? OK : FAIL(err, ERR_MEMORY, "no memory for %d ranks", ranks);
+}
 
-static struct {
-	struct card card;
-	MPI_Request sent;
-	bool used;
-} out[CARDS];
-
-static int sent_to[RANKS_MAX], received;
+void cards_release(struct cards *c)
+{
+	free(c->sent_to);
+}
 
 /* The checker wants a wait for every send beside it.
    NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 
-static bool receive(struct card *in, int *from)
+static bool receive(struct cards *c, struct card *in, int *from)
 {
 	MPI_Status status;
 	int there;
 
-	MPI_Iprobe(MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &there, &status);
+	MPI_Iprobe(MPI_ANY_SOURCE, TAG, c->comm, &there, &status);
 	if (!there)
 		return false;
 	*from = status.MPI_SOURCE;
-	MPI_Recv(in, sizeof(*in), MPI_BYTE, *from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	received++;
+	MPI_Recv(in, sizeof(*in), MPI_BYTE, *from, TAG, c->comm, MPI_STATUS_IGNORE);
+	c->received++;
 	return true;
 }
 
 /* To one rank, if there is room for it: there is a next time. */
-static void send(const struct card *card, int to)
+static void send(struct cards *c, const struct card *card, int to)
 {
-	for (int i = 0; i < CARDS; i++) {
-		int through = 1;
+	for (int i = 0; i < CARDS_MAX; i++) {
+		int through;
 
-		if (out[i].used)
-			MPI_Test(&out[i].sent, &through, MPI_STATUS_IGNORE);
+		MPI_Test(&c->out[i].sent, &through, MPI_STATUS_IGNORE);
 		if (!through)
 			continue;
-		out[i].used = true;
-		sent_to[to]++;
-		out[i].card = *card;
-		MPI_Isend(&out[i].card, sizeof(*card), MPI_BYTE, to, TAG, MPI_COMM_WORLD,
-			  &out[i].sent);
+		c->sent_to[to]++;
+		c->out[i].card = *card;
+		MPI_Isend(&c->out[i].card, sizeof(*card), MPI_BYTE, to, TAG, c->comm,
+			  &c->out[i].sent);
 		return;
 	}
 }
 
-void cards_end(void)
+static void pause_without(pthread_mutex_t *lock)
 {
-	struct card in;
-	int ranks, due = 0;
+	struct timespec pause = {.tv_nsec = 100 * 1000};
 
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (ranks > RANKS_MAX)
-		return; /* no run of so many has begun */
-	MPI_Reduce_scatter_block(sent_to, &due, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	for (; received < due; received++)
-		MPI_Recv(&in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE);
-	for (int i = 0; i < CARDS; i++)
-		if (out[i].used)
-			MPI_Wait(&out[i].sent, MPI_STATUS_IGNORE);
+	pthread_mutex_unlock(lock);
+	nanosleep(&pause, NULL);
+	pthread_mutex_lock(lock);
+}
+
+static void wait_for(MPI_Request *request, pthread_mutex_t *lock)
+{
+	int through = 0;
+
+	while (!through) {
+		MPI_Test(request, &through, MPI_STATUS_IGNORE);
+		if (!through)
+			pause_without(lock);
+	}
+}
+
+void cards_end(struct cards *c, pthread_mutex_t *lock)
+{
+	MPI_Request counted;
+	struct card in;
+	int due = 0, from;
+
+	MPI_Ireduce_scatter_block(c->sent_to, &due, 1, MPI_INT, MPI_SUM, c->comm, &counted);
+	wait_for(&counted, lock);
+	while (c->received < due)
+		if (!receive(c, &in, &from))
+			pause_without(lock);
+	for (int i = 0; i < CARDS_MAX; i++)
+		wait_for(&c->out[i].sent, lock);
 }
 
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
@@ -98,18 +104,18 @@ static bool is_first_there(const struct comm *c, const int *host_of, int member)
 	return true;
 }
 
-static void tell(const struct cards *c, const struct comm *group, const int *host_of)
+static void tell(struct cards *c, const struct comm *group, const int *host_of)
 {
 	const struct host_group *g = group->state; /* the first part of it */
 	const struct member *me = host_member(g, g->me);
-	struct card card = {.world = c->world, .group = g->number, .arrived = me->arrived};
+	struct card card = {.group = g->number, .arrived = me->arrived};
 
 	memcpy(card.kind, me->kind, sizeof(card.kind));
 	memcpy(card.place, me->place, sizeof(card.place));
 	for (int i = 0; i < group->size; i++)
 		if (host_of[group->members[i]] != host_of[group->world->rank] &&
 		    is_first_there(group, host_of, i))
-			send(&card, group->members[i]);
+			send(c, &card, group->members[i]);
 }
 
 /* The group of that number, if this rank is in it. */
@@ -127,7 +133,7 @@ static struct comm *find_group(const struct cards *c, uint64_t number)
 /* The first that differs, of those that both sides still know. */
 static void compare(const struct cards *c, const struct card *in, int from)
 {
-	struct comm *group = in->world == c->world ? find_group(c, in->group) : NULL;
+	struct comm *group = find_group(c, in->group);
 	const struct host_group *g = group ? group->state : NULL;
 	uint64_t ours = g ? host_member(g, g->me)->arrived : 0;
 	uint64_t most = ours > in->arrived ? ours : in->arrived;
@@ -152,7 +158,7 @@ void cards_exchange(struct cards *c, const struct comm *world, const int *host_o
 	struct card in;
 	int from;
 
-	while (receive(&in, &from))
+	while (receive(c, &in, &from))
 		compare(c, &in, from);
 	if (now < c->next)
 		return;

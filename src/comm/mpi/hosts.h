@@ -7,14 +7,14 @@
 
 #include <mpi.h>
 
-/* The ranks of all that share this one's machine; see mpi_open for KOLM_MPI_HOSTS. */
-void hosts_split(MPI_Comm all, MPI_Comm *local);
+/* The ranks of all that share this one's machine; see mpi_open for hosts. */
+void hosts_split(MPI_Comm all, const char *hosts, MPI_Comm *local);
 
 /* Who is where, as every rank sees it: the first rank on its machine, and its number there. */
 void hosts_share_places(MPI_Comm all, MPI_Comm local, int *host_of, int *local_of);
 
 /* Who is first on this machine, and which cores its ranks may use, together and each. */
-void hosts_look_at_cores(MPI_Comm local, struct mpi_place *place);
+void hosts_look_at_cores(MPI_Comm all, MPI_Comm local, struct mpi_place *place);
 
 /* Memory that the ranks of this machine have at the same address. If that fails it fails for
    all of them, and err->reported is set but on the one that knows why. */

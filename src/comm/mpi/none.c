@@ -37,10 +37,22 @@ _Noreturn void mpi_abort(int exit_code)
 	exit(exit_code);
 }
 
-enum status mpi_open(struct comm **world, int ranks, struct mpi_place *place, struct error *err)
+enum status mpi_open(struct comm **world, int ranks, const char *hosts, struct mpi_place *place,
+		     struct error *err)
 {
 	(void)world;
 	(void)ranks;
+	(void)hosts;
+	(void)place;
+	return missing(err);
+}
+
+enum status mpi_join(struct comm **world, const void *communicator, const char *hosts,
+		     struct mpi_place *place, struct error *err)
+{
+	(void)world;
+	(void)communicator;
+	(void)hosts;
 	(void)place;
 	return missing(err);
 }

@@ -1,12 +1,12 @@
 /* own.c - the MPI library's own operations, to compare with; see mpi.h */
 #include "comm/impl.h"
 #include "comm/mpi/mpi.h"
+#include "comm/mpi/world.h"
 
 #include <mpi.h>
 
-static void collective(enum comm_op op, float *buf, size_t n)
+static void collective(MPI_Comm all, enum comm_op op, float *buf, size_t n)
 {
-	MPI_Comm all = MPI_COMM_WORLD;
 	int rank, size, part;
 	float *own;
 
@@ -49,31 +49,31 @@ static void collective(enum comm_op op, float *buf, size_t n)
 void mpi_own_collective(struct comm *world, enum comm_op op, float *buf, size_t n)
 {
 	pthread_mutex_lock(world->lock);
-	collective(op, buf, n);
+	collective(world_of(world)->all, op, buf, n);
 	pthread_mutex_unlock(world->lock);
 }
 
-static void ping_pong(float *buf, size_t bytes)
+static void ping_pong(MPI_Comm all, float *buf, size_t bytes)
 {
 	int rank, size, peer;
 
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Comm_rank(all, &rank);
+	MPI_Comm_size(all, &size);
 	peer = rank ^ 1;
 	if (peer >= size)
 		return;
 	if (rank < peer) {
-		MPI_Send(buf, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
-		MPI_Recv(buf, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(buf, (int)bytes, MPI_BYTE, peer, 0, all);
+		MPI_Recv(buf, (int)bytes, MPI_BYTE, peer, 0, all, MPI_STATUS_IGNORE);
 	} else {
-		MPI_Recv(buf, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		MPI_Send(buf, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+		MPI_Recv(buf, (int)bytes, MPI_BYTE, peer, 0, all, MPI_STATUS_IGNORE);
+		MPI_Send(buf, (int)bytes, MPI_BYTE, peer, 0, all);
 	}
 }
 
 void mpi_own_ping_pong(struct comm *world, float *buf, size_t bytes)
 {
 	pthread_mutex_lock(world->lock);
-	ping_pong(buf, bytes);
+	ping_pong(world_of(world)->all, buf, bytes);
 	pthread_mutex_unlock(world->lock);
 }

@@ -1,6 +1,5 @@
 /* start.c - joining and leaving the job; see mpi.h */
 #include "comm/mpi/mpi.h"
-#include "comm/mpi/cards.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -8,11 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool threads_allowed;
-
 bool mpi_has_threads(void)
 {
-	return threads_allowed;
+	int allowed;
+
+	MPI_Query_thread(&allowed);
+	return allowed >= MPI_THREAD_SERIALIZED;
 }
 
 const char *mpi_library(void)
@@ -37,7 +37,6 @@ enum status mpi_start(int *rank, int *ranks, struct error *err)
 
 	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided))
 		return FAIL(err, ERR_FAILED, "MPI can't start");
-	threads_allowed = provided >= MPI_THREAD_SERIALIZED;
 	MPI_Comm_rank(MPI_COMM_WORLD, rank);
 	MPI_Comm_size(MPI_COMM_WORLD, ranks);
 	return OK;
@@ -45,7 +44,6 @@ enum status mpi_start(int *rank, int *ranks, struct error *err)
 
 void mpi_end(void)
 {
-	cards_end();
 	MPI_Finalize();
 }
 

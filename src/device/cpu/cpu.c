@@ -26,14 +26,14 @@ static enum status cpu_open(struct device *dev, const char *spec,
 	enum status st;
 	struct topology topo;
 	struct cpu *cpu = calloc(1, sizeof(*cpu));
-	const char *wanted = getenv("KOLM_CPU");
 
 	(void)spec;
 	if (!cpu)
 		return FAIL(err, ERR_MEMORY, "no memory for the CPU device");
-	cpu->kernels = kernels_select(wanted);
+	cpu->kernels = kernels_select(o->kernels);
 	if (!cpu->kernels) {
-		st = FAIL(err, ERR_USAGE, "KOLM_CPU=%s: no such kernels on this CPU", wanted);
+		st = FAIL(err, ERR_USAGE, "KOLM_CPU=%s: no such kernels on this CPU",
+			  o->kernels);
 		HINT(err, "unset it, or use one of reference, generic, avx2, avx512");
 		goto out;
 	}
@@ -55,12 +55,12 @@ out:
 	return st;
 }
 
-const char *device_other_kernels(void)
+const char *device_other_kernels(const char *used)
 {
-	const struct kernels *used = kernels_select(getenv("KOLM_CPU"));
+	const struct kernels *table = kernels_select(used);
 
 	for (const struct kernels *const *t = kernels_available(); *t; t++)
-		if (*t != used && *t != &kernels_reference)
+		if (*t != table && *t != &kernels_reference)
 			return (*t)->name;
 	return NULL;
 }

@@ -39,33 +39,54 @@ static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
 	}
 }
 
-static void simd_activate_row(float *y, const float *bias, float *before, int n,
-			      enum activation act)
+/* One loop per activation, with its constants in registers. */
+INLINE void activate_vectors(float *y, const float *bias, float *before, int n,
+			     const enum activation act)
 {
-	int i = 0;
-
-	for (; i + VL <= n; i += VL) {
+	for (int i = 0; i + VL <= n; i += VL) {
 		vec z = load(y + i) + load(bias + i);
 
 		if (before)
 			store(before + i, z);
 		store(y + i, act_values(z, act));
 	}
-	if (i < n)
-		kernels_reference.activate_row(y + i, bias + i, before ? before + i : NULL,
-					       n - i, act);
+}
+
+static void simd_activate_row(float *y, const float *bias, float *before, int n,
+			      enum activation act)
+{
+	int i = n / VL * VL;
+
+#define ACTIVATE(name, ...)                                       \
+	case ACT_##name:                                          \
+		activate_vectors(y, bias, before, n, ACT_##name); \
+		break;
+	switch (act) {
+		ACTIVATIONS(ACTIVATE)
+	}
+	kernels_reference.activate_row(y + i, bias + i, before ? before + i : NULL, n - i, act);
+}
+
+INLINE void derive_vectors(float *dy, const float *saved, int n, const enum activation act)
+{
+	for (int i = 0; i + VL <= n; i += VL)
+		store(dy + i, load(dy + i) * act_slopes(load(saved + i), act));
 }
 
 static void simd_derive_row(float *dy, const float *saved, int n, enum activation act)
 {
-	int i = 0;
+	int i = n / VL * VL;
 
-	if (act == ACT_NONE)
+	if (act == ACT_NONE) /* and nothing is saved */
 		return;
-	for (; i + VL <= n; i += VL)
-		store(dy + i, load(dy + i) * act_slopes(load(saved + i), act));
-	if (i < n)
-		kernels_reference.derive_row(dy + i, saved + i, n - i, act);
+#define DERIVE(name, ...)                                 \
+	case ACT_##name:                                  \
+		derive_vectors(dy, saved, n, ACT_##name); \
+		break;
+	switch (act) {
+		ACTIVATIONS(DERIVE)
+	}
+	kernels_reference.derive_row(dy + i, saved + i, n - i, act);
 }
 
 const struct kernels SIMD_TABLE = {

@@ -150,6 +150,8 @@ static void fenced_await(struct device *dev, enum device_queue queue, struct dev
 	struct fenced *f = fenced_of(dev);
 	bool known = f->n_events - event.number < EVENTS_MAX;
 
+	if (!event.number)
+		return; /* of before anything was marked */
 	for (int q = 0; q < QUEUE_COUNT; q++) {
 		uint64_t *seen = &f->seen[queue].of[q];
 		uint64_t number =

@@ -1,6 +1,6 @@
 /*
  * fenced.h - the parts of the fenced device: what waits to be computed, and how its addresses
- * become those of memory.
+ * become those of memory. Only for device/fenced/.
  */
 #ifndef KOLM_DEVICE_FENCED_FENCED_H
 #define KOLM_DEVICE_FENCED_FENCED_H
