@@ -129,7 +129,7 @@ void device_matrix_write(struct device *dev, void *matrix, enum dtype type, int 
 			 int row, int rows, const float *values); /* (rows, in) */
 void device_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
 			int in, int row, int rows, float *values);
-/* The same for n elements in a row. */
+/* The same for n elements in a row. All four may be called within device_parallel. */
 void device_write(struct device *dev, void *memory, enum dtype type, size_t n,
 		  const float *values);
 void device_read(struct device *dev, const void *memory, enum dtype type, size_t n,

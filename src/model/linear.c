@@ -49,7 +49,7 @@ static enum status check_split(const struct layer *l, struct error *err)
 				      i);
 	FAIL(err, ERR_USAGE, "the %d %s of %s do not divide by --mp %d", width,
 	     rows ? "inputs" : "outputs", l->name, l->mp);
-	return HINT(err, "--mp %s would fit, or a width of %lld", *list ? list : "1",
+	return HINT(err, "--mp %s would fit, or %lld of them", *list ? list : "1",
 		    (long long)round_up(width, l->mp));
 }
 

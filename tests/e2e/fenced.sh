@@ -1,28 +1,78 @@
 #!/usr/bin/env bash
 # Training on a device whose memory the host can't reach and whose kernels run when they are
-# waited for: the CPU's losses, to the last digit. A host that follows an address dies, an event
-# that was forgotten is another loss.
+# waited for: the CPU's losses, gradient norms, weights and evaluation, to the last digit. A host
+# that follows an address dies, an event that was forgotten is another loss. Some runs for what
+# each does, then random ones: KOLM_SEED repeats them, KOLM_CASES is how many.
 . "$(dirname "$0")/lib.bash"
+
+seed=${KOLM_SEED:-12}
+cases=${KOLM_CASES:-12}
+echo "fenced: KOLM_SEED=$seed KOLM_CASES=$cases"
+RANDOM=$seed
+pick() { local i=$((RANDOM % $#)); shift $i; picked=$1; }
+
+numbers() { grep -oE '"(loss|grad_norm)": [^,]*' "$1/metrics.jsonl"; }
+held_out() { tr -d ' \n' <"$1/summary.json" | grep -o '"held_out":{[^}]*}'; }
 
 # same OPTIONS...: on both devices.
 same() {
 	for device in cpu fenced; do
-		"$KOLM" train --device $device --dim 48 --depth 8 --batch 32 --steps 4 --warmup 0 "$@" \
-			--run-dir $device --overwrite >/dev/null 2>said.txt || fail "$device, $*: $(cat said.txt)"
+		"$KOLM" train --device $device --batch 32 --steps 4 --warmup 0 "$@" \
+			--run-dir $device --dump-check $device/dump --overwrite >/dev/null 2>said.txt || fail "$device, $*: $(cat said.txt)"
 	done
-	[ -n "$(losses cpu/metrics.jsonl)" ] || fail "$*: no losses"
-	[ "$(losses cpu/metrics.jsonl)" = "$(losses fenced/metrics.jsonl)" ] || fail "$*: other losses"
+	[ "$(numbers cpu | wc -l)" = 8 ] || fail "$*: no losses"
+	[ "$(numbers cpu)" = "$(numbers fenced)" ] || fail "$*: other losses or gradients: $(numbers cpu) $(numbers fenced)"
+	cmp cpu/dump/final.safetensors fenced/dump/final.safetensors || fail "$*: other weights"
+	[ "$(held_out cpu)" = "$(held_out fenced)" ] || fail "$*: evaluated to $(held_out cpu), $(held_out fenced)"
+	rm -r cpu fenced
 }
 
-same --activation tanh
-same --dp 2 --zero 1 --precision fp16 --optimizer adamw --clip-grad 0.5
-same --dp 2 --grad-sync flat --optimizer momentum --micro-batches 2
-same --dp 2 --grad-sync master
-same --mp 2 --activation silu --precision bf16
-same --pp 2 --micro-batches 4 --schedule interleaved --chunks 2 --activation gelu
-same --pp 2 --micro-batches 4 --engine base
-same --dp 2 --pp 2 --mp 2 --micro-batches 4 --schedule zb-h1 --precision bf16
+stack="--dim 48 --depth 8"
+same $stack --activation tanh
+same $stack --dp 2 --zero 1 --precision fp16 --optimizer adamw --clip-grad 0.5
+same $stack --dp 2 --grad-sync flat --optimizer momentum --micro-batches 2
+same $stack --dp 2 --grad-sync master
+same $stack --mp 2 --activation silu --precision bf16
+same $stack --pp 2 --micro-batches 4 --schedule interleaved --chunks 2 --activation gelu
+same $stack --pp 2 --micro-batches 4 --engine base
+same $stack --dp 2 --pp 2 --mp 2 --micro-batches 4 --schedule zb-h1 --precision bf16
 
 # Labels, the count of correct answers and the evaluation.
 "${MAKE_DIGITS:?}" digits || fail "make_digits"
-same --data csv:digits/digits.csv --optimizer adamw
+same $stack --data csv:digits/digits.csv --optimizer adamw
+same $stack --data csv:digits/digits.csv --dp 2 --pp 2 --mp 2 --micro-batches 2 --norm layer --residual --dropout 0.2
+[ -n "$("$KOLM" train --device fenced $stack --data csv:digits/digits.csv --steps 2 --quiet --run-dir held && held_out held)" ] || fail "nothing evaluated"
+
+# Grids of up to 8 ranks, with a batch of 32.
+draw() {
+	local dp pp mp
+	while :; do
+		pick 1 2 2 4; dp=$picked
+		pick 1 2 2 3; pp=$picked
+		pick 1 2 2 4; mp=$picked
+		[ $((dp * pp * mp)) -gt 1 ] && [ $((dp * pp * mp)) -le 8 ] && break
+	done
+	options="--dp $dp --pp $pp --mp $mp"
+	pick 1 2 4; options="$options --micro-batches $picked"
+	pick "--dim 24 --depth 6" "--dim 16 --depth 7 --residual" "--widths 10,24,20,12,12,8,8"; options="$options $picked"
+	pick none layer rms; options="$options --norm $picked"
+	pick 0 0 0.2; options="$options --dropout $picked"
+	pick none relu gelu tanh silu; options="$options --activation $picked"
+	pick naive gpipe 1f1b interleaved zb-h1; options="$options --schedule $picked"
+	pick fp32 fp16 bf16; options="$options --precision $picked"
+	pick sgd momentum adamw; options="$options --optimizer $picked"
+	pick "" "--clip-grad 0.5" "--bucket-mb 0.001"; options="$options $picked"
+	pick "" "--zero 1" "--grad-sync flat"; options="$options $picked"
+	[ $((pp * mp)) = 1 ] && options="${options/--zero 1/--grad-sync master}"
+}
+
+for ((i = 0; i < cases; i++)); do
+	draw
+	same $options
+done
+
+# And it is the run of one rank.
+"$KOLM" verify --device fenced --dim 24 --depth 5 --dp 2 --pp 2 --mp 2 --micro-batches 2 --norm rms --residual --dropout 0.2 \
+	>said.txt 2>&1 || fail "verify: $(cat said.txt)"
+"$KOLM" verify --device fenced --widths 10,24,18,8 --dp 2 --mp 2 --precision bf16 --bucket-mb 0.001 >said.txt 2>&1 || fail "verify: $(cat said.txt)"
+exit 0

@@ -5,15 +5,14 @@
  * norms, bridges and dropout, and those of uneven widths; in 32 and 16 bit. By default each
  * grid runs with a few of the combinations, KOLM_GRIDS=all runs the whole product.
  */
-#include "grid_setting.h"
+#include "grid_engine.h"
 
-#include "data/data.h"
 #include "engine/collect.h"
 #include "launch/launch.h"
 
 #include <sys/mman.h>
 
-enum { STEPS = 20, ROWS = 2, WEIGHTS_MAX = 1 << 17, TEXT = 640 };
+enum { STEPS = 20, ROWS = 2, BUCKET = 3000, WEIGHTS_MAX = 1 << 17, TEXT = 640 };
 
 /* What rank 0 leaves for the test. */
 struct outcome {
@@ -41,66 +40,23 @@ static enum status keep_weights(void *arg, int tensor, const float *values, size
 	return OK;
 }
 
-static enum status source(void *arg, size_t bytes, void **out, struct error *err)
+static enum status train(struct grid_engine *g, const struct job *job, struct error *err)
 {
-	return comm_alloc(arg, bytes, out, err);
-}
-
-static void sink(void *arg, void *memory)
-{
-	comm_give_back(arg, memory);
-}
-
-/* The samples of a step. */
-struct supply {
-	struct data data;
-	struct device *dev;
-	float *spare; /* (batch, out) for targets of which classes are made */
-	int step, batch;
-};
-
-/* Classes from the synthetic inputs: cheap, and the same on every rank. */
-static void label(const struct batch *b, int64_t first, int rows)
-{
-	for (int r = 0; r < rows; r++) {
-		const float *x = view_from(b->x, (size_t)r).data;
-
-		b->labels[r] = *x > 0 ? 1 : (int32_t)((first + r) % 2);
-	}
-}
-
-static void supply_fill(void *arg, int64_t first, int rows, const struct batch *b)
-{
-	struct supply *s = arg;
-	struct batch whole = *b;
-
-	if (b->labels)
-		whole.target = (struct view){.data = s->spare, .stride = (size_t)s->data.out};
-	data_batch(&s->data, s->dev, s->step, s->batch, (int)first, rows, &whole);
-	if (b->labels)
-		label(b, first, rows);
-}
-
-static enum status train(struct engine *e, const struct job *job, struct error *err)
-{
-	const struct model *m = engine_options(e)->model;
-	struct supply s = {.dev = engine_device(e), .batch = job->batch};
+	struct supply s;
 	enum status st;
 
-	s.spare = calloc((size_t)job->batch * (size_t)m->out, sizeof(float));
-	TRY(data_open(&s.data, "synthetic", TASK_AUTO, m->in, m->out, 3, 0, err));
+	TRY(supply_open(&s, g, job->batch, err));
 	for (; s.step < STEPS; s.step++) {
 		struct step_result result;
 
-		engine_load(e, supply_fill, &s);
-		TRY(engine_step(e, s.step, &result, err));
-		if (comm_rank(engine_options(e)->world) == 0)
+		engine_load(g->engine, supply_fill, &s);
+		TRY(engine_step(g->engine, s.step, &result, err));
+		if (comm_rank(g->options.world) == 0)
 			job->outcome->losses[s.step] = result.loss;
 	}
-	TRY(collect_weights(e, 0, keep_weights, job->outcome, err));
-	data_close(&s.data);
+	TRY(collect_weights(g->engine, 0, keep_weights, job->outcome, err));
+	supply_close(&s);
 out:
-	free(s.spare);
 	return st;
 }
 
@@ -130,75 +86,16 @@ out:
 	return st;
 }
 
-static enum status build(struct model *m, const struct setting *s, struct error *err)
-{
-	struct mlp mlp = s->mlp;
-
-	mlp.widths = s->widths;
-	model_init(m, s->widths[0], s->grid.mp);
-	return mlp_build(m, &mlp, err);
-}
-
-static struct engine_options options_of(const struct job *job, struct comm *world)
-{
-	const struct setting *s = &job->s;
-	/* Rounding is amplified by depth. */
-	float lr = 0.003f * 8 / (float)imax(8, s->mlp.depth);
-
-	return (struct engine_options){.loss = s->labelled ? &loss_cross_entropy : &loss_mse,
-				       .rows = job->batch / s->grid.dp / s->micro_batches,
-				       .micro_batches = s->micro_batches,
-				       .optimizer = {.kind = s->optimizer,
-						     .lr = lr,
-						     .momentum = 0.9f,
-						     .beta1 = 0.9f,
-						     .beta2 = 0.99f,
-						     .eps = 1e-3f,
-						     .weight_decay = 0.01f},
-				       .clip = 0.5,
-				       .seed = 3,
-				       .grad_sync = s->sync,
-				       .bucket_bytes = 3000,
-				       .zero = s->zero,
-				       .type = s->type,
-				       .grad_type = s->grad_type,
-				       .scaler = {.scale = s->type == DTYPE_F16 ? 1024 : 1},
-				       .base = s->base,
-				       .world = world,
-				       .grid = s->grid};
-}
-
 static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 {
 	struct job *job = arg;
-	const struct setting *s = &job->s;
-	struct device_options options = {.threads = 1, .crowded = true};
-	struct engine_options o = options_of(job, rank->world);
-	struct model model;
-	struct partition partition;
-	struct schedule schedule;
-	struct device *dev;
-	struct engine *e;
+	struct grid_engine g;
 	enum status st;
 
-	TRY(build(&model, s, err));
-	TRY(partition_init(&partition, &model, s->grid.pp, s->chunks, "", err));
-	TRY(schedule_init(&schedule, s->schedule, s->grid.pp, s->micro_batches, s->chunks,
-			  err));
-	o.model = &model;
-	o.partition = &partition;
-	o.schedule = &schedule;
-	TRY(device_open(&dev, "cpu", &options, err));
-	if (rank->ranks > 1)
-		device_share(dev, source, sink, rank->world);
-	TRY(engine_create(&e, dev, &o, err));
-	TRY(check_prediction(dev, o, err));
-	TRY(train(e, job, err));
-	engine_free(e);
-	device_close(dev);
-	schedule_release(&schedule);
-	partition_release(&partition);
-	model_release(&model);
+	TRY(grid_engine_open(&g, &job->s, job->batch, BUCKET, rank->world, err));
+	TRY(check_prediction(g.dev, g.options, err));
+	TRY(train(&g, job, err));
+	grid_engine_close(&g);
 out:
 	return st;
 }
@@ -316,7 +213,7 @@ static void every_grid_trains_as_one_rank_does(void **state)
 	for (int dp = 1; dp <= most; dp++)
 		for (int pp = 1; dp * pp <= most; pp++)
 			for (int mp = 1; dp * pp * mp <= most; mp++) {
-				struct setting s = {.grid = {dp, pp, mp}};
+				struct setting s = {.grid = {dp, pp, mp}, .extra = 3};
 
 				n += all ? run_all(&s, &r) : run_some(&s, &r);
 			}

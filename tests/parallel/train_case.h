@@ -8,10 +8,11 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "device/kernel.h"
 #include "grid/grid.h"
 #include "schedule/schedule.h"
 
-enum { STEPS = 4, FEATURES = 7, SAMPLES = 300, COMMAND = 1024 };
+enum { STEPS = 4, FEATURES = 7, SAMPLES = 300, COMMAND = 2048 };
 
 /* What the product is of. */
 struct train_case {
@@ -22,10 +23,17 @@ struct train_case {
 	bool csv;
 	/* what follows from the number of the case: see train_case_season */
 	int dim, chunks, micro_batches, rows;
-	bool zero, base, is_virtual, classes, breakdown, clip;
+	bool zero, base, is_virtual, classes, breakdown, clip, residual, uneven;
 	double lr;
-	const char *sync, *precision, *optimizer, *activation;
+	const char *sync, *precision, *optimizer, *activation, *norm, *dropout;
+	uint64_t seed; /* of its widths */
 };
+
+/* Norms and bridges need whole rows. */
+static inline bool train_case_is_gathered(const struct train_case *c)
+{
+	return strcmp(c->norm, "none") || c->residual;
+}
 
 /* Everything else that a run can be asked for, some of it now and then. */
 static inline void train_case_season(struct train_case *c, uint64_t seed, int number)
@@ -33,7 +41,7 @@ static inline void train_case_season(struct train_case *c, uint64_t seed, int nu
 	static const char *const precisions[] = {"fp32", "fp32", "fp32", "fp16", "bf16"};
 	static const char *const optimizers[] = {"sgd", "momentum",
 						 "adamw --eps 1e-3 --weight-decay 0.01"};
-	static const char *const activations[] = {"relu", "gelu", "none"};
+	static const char *const norms[] = {"none", "none", "layer", "rms"};
 	const struct grid *g = &c->grid;
 	struct random r = {seed, (uint64_t)number * 64};
 	int counts[] = {1, 2, g->pp, g->pp + 1};
@@ -58,7 +66,20 @@ static inline void train_case_season(struct train_case *c, uint64_t seed, int nu
 	/* Deep stacks amplify what was rounded, and large steps what they have amplified. */
 	c->lr = 0.003 * 8 / imax(8, c->depth) * (strcmp(c->precision, "fp32") ? 0.1 : 1);
 	c->optimizer = optimizers[random_int(&r, 0, ARRAY_SIZE(optimizers) - 1)];
-	c->activation = activations[random_int(&r, 0, ARRAY_SIZE(activations) - 1)];
+	c->activation = activation_names[random_int(&r, 0, ACT_COUNT - 1)];
+	c->norm = norms[random_int(&r, 0, ARRAY_SIZE(norms) - 1)];
+	c->residual = random_int(&r, 0, 2) == 0;
+	c->dropout = random_int(&r, 0, 2) ? "0" : "0.2";
+	/* Without norms what many bridges and dropouts let through grows with every layer; and
+	   of what is left of a few samples, deep stacks make mostly rounding in 16 bit. */
+	if (c->depth > 8 && !strcmp(c->norm, "none"))
+		c->residual = false;
+	if (c->depth > 8 && (!strcmp(c->norm, "none") || strcmp(c->precision, "fp32")))
+		c->dropout = "0";
+	c->uneven = random_int(&r, 0, 2) == 0;
+	c->seed = seed + (uint64_t)number;
+	/* Whole rows are gathered behind every layer, so that all of them have equal shares. */
+	c->classes = c->classes || (g->mp > 1 && train_case_is_gathered(c));
 }
 
 static inline bool train_case_possible(const struct train_case *c)
@@ -66,22 +87,53 @@ static inline bool train_case_possible(const struct train_case *c)
 	return strcmp(c->schedule, "interleaved") || c->depth >= 2 * c->grid.pp;
 }
 
+/* What comes in and out of the data, and between the layers what slices have equal shares of:
+   with every width behind a layer that is gathered, otherwise every other one. */
+static inline int train_case_width(const struct train_case *c, struct random *r, int i)
+{
+	int shares = train_case_is_gathered(c) || i % 2 ? c->grid.mp : 1;
+
+	if (c->csv && i == 0)
+		return FEATURES;
+	if (c->csv && i == c->depth)
+		return c->classes ? 2 * c->grid.mp : 1;
+	return shares * random_int(r, 1 + 11 / shares, 1 + 20 / shares);
+}
+
+/* --dim and --depth, or widths that differ. */
+static inline void train_case_layers(const struct train_case *c, char *buf, size_t size)
+{
+	struct random r = {c->seed, 0};
+	size_t n;
+
+	if (!c->uneven) {
+		snprintf(buf, size, "--dim %d --depth %d", c->dim, c->depth);
+		return;
+	}
+	n = (size_t)snprintf(buf, size, "--widths ");
+	for (int i = 0; i <= c->depth && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%d", i ? "," : "",
+				      train_case_width(c, &r, i));
+}
+
 /* What decides on the numbers: equal on one rank and on the grid. */
 static inline void train_case_model(const struct train_case *c, char buf[COMMAND])
 {
-	char data[64] = "synthetic";
+	char data[64] = "synthetic", layers[320];
 
 	if (c->csv && c->classes)
 		snprintf(data, sizeof(data), "csv:classes-%d.csv", c->grid.mp);
 	else if (c->csv)
 		snprintf(data, sizeof(data), "csv:targets.csv");
+	train_case_layers(c, layers, sizeof(layers));
 	snprintf(
 		buf, COMMAND,
-		"train --dim %d --depth %d --batch %d --data %s --activation %s --precision %s "
+		"train %s --norm %s%s --dropout %s --batch %d --data %s --activation %s --precision %s "
 		"--loss-scale 1024 --optimizer %s --lr %g --clip-grad %s --steps %d "
 		"--warmup 1 --threads 1 --quiet",
-		c->dim, c->depth, c->grid.dp * c->micro_batches * c->rows, data, c->activation,
-		c->precision, c->optimizer, c->lr, c->clip ? "0.5" : "off", STEPS);
+		layers, c->norm, c->residual ? " --residual" : "", c->dropout,
+		c->grid.dp * c->micro_batches * c->rows, data, c->activation, c->precision,
+		c->optimizer, c->lr, c->clip ? "0.5" : "off", STEPS);
 }
 
 static inline void train_case_command(const struct train_case *c, char buf[COMMAND])

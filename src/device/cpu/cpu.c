@@ -172,22 +172,27 @@ static void cpu_matrix_read(struct device *dev, const void *matrix, enum dtype t
 			*values++ = float_from(matrix, layout_index(out, in, o, i), type);
 }
 
+/* Reading and writing stay in the calling thread: it may be one of the pool's. */
 static void cpu_write(struct device *dev, void *memory, enum dtype type, size_t n,
 		      const float *values)
 {
+	const struct kernels *k = cpu_of(dev)->kernels;
+
 	if (type == DTYPE_F32)
 		memcpy(memory, values, n * sizeof(*values));
 	else
-		cpu_cast(dev, values, DTYPE_F32, memory, type, n);
+		(type == DTYPE_F16 ? k->f32_to_f16 : k->f32_to_bf16)(values, memory, n);
 }
 
 static void cpu_read(struct device *dev, const void *memory, enum dtype type, size_t n,
 		     float *values)
 {
+	const struct kernels *k = cpu_of(dev)->kernels;
+
 	if (type == DTYPE_F32)
 		memcpy(values, memory, n * sizeof(*values));
 	else
-		cpu_cast(dev, memory, type, values, DTYPE_F32, n);
+		(type == DTYPE_F16 ? k->f16_to_f32 : k->bf16_to_f32)(memory, values, n);
 }
 
 static void cpu_copy(struct device *dev, struct view to, int to_column, struct view from,
