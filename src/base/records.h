@@ -30,7 +30,8 @@ const char *record_kind_name(enum record_kind kind);
 /* Times in ns of the rank's own clock. */
 struct record {
 	int64_t begin, end;
-	int64_t ready; /* of waits and transfers: when the last partner had come; 0: unknown */
+	int64_t ready; /* of waits and transfers: when the last partner had come; of a whole
+			  backward: when the gradient to be sent was there; 0: unknown */
 	int64_t bytes;
 	uint64_t sequence; /* of a message: in its channel, the same at both ends */
 	int32_t step;

@@ -32,6 +32,15 @@ static void list_crossings(const struct partition *p, char *buf, size_t size)
 			      p->first[k] - 1);
 }
 
+static int count_split(const struct model *m, enum tensor_split split)
+{
+	int n = 0;
+
+	for (int i = 0; i < m->n_tensors; i++)
+		n += m->tensors[i].matrix && m->tensors[i].split == split;
+	return n;
+}
+
 /* Which layers are where, and where the data crosses from one stage to the next. */
 static void print_placement(const struct training *t)
 {
@@ -58,10 +67,10 @@ static void print_placement(const struct training *t)
 			 parts - 1, parts > 2 ? "s" : "", list);
 	}
 	if (t->grid.mp > 1)
-		log_info(
-			"each layer in %d slices, one per mp rank: even layers by their outputs, "
-			"odd layers by their inputs",
-			t->grid.mp);
+		log_info("matrices in %d slices, one per mp rank: %d by their outputs, %d by "
+			 "their inputs",
+			 t->grid.mp, count_split(&t->model, SPLIT_ROWS),
+			 count_split(&t->model, SPLIT_COLUMNS));
 }
 
 static void print_ranks(const struct training *t)

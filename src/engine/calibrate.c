@@ -268,26 +268,30 @@ out:
 
 /* ---- all of it ---- */
 
-enum status trial_init(struct trial *t, struct engine *e, struct error *err)
+/* The optimizer is tried on the memory of the gradients, which the first micro-batch overwrites:
+   on as many elements as there are places for all that it reads and writes. */
+void trial_init(struct trial *t, struct engine *e)
 {
 	const struct update *u = &e->optim.update;
-	size_t size = sync_state_size(&e->sync), floats;
+	const struct weights *w = &e->weights;
+	size_t n = sync_state_size(&e->sync);
 
 	*t = (struct trial){.e = e};
 	if (device_is_virtual(e->dev))
-		return OK; /* nothing is written there */
-	t->n = (size < UPDATE_SAMPLE ? size : UPDATE_SAMPLE) / 16 * 16;
-	floats = t->n * (size_t)(2 + (u->m != NULL) + (u->v != NULL) +
-				 (e->optim.master != NULL)) +
-		 16;
-	return device_alloc(e->dev, MEMORY_WORKSPACE, floats * sizeof(float),
-			    "a trial of the optimizer", (void **)&t->arrays, err);
+		return; /* nothing is written there */
+	t->floats = w->size * dtype_size(w->grad_type) / sizeof(float);
+	n = n < UPDATE_SAMPLE ? n : UPDATE_SAMPLE;
+	t->n = t->floats / (size_t)(2 + (u->m != NULL) + (u->v != NULL) +
+				    (e->optim.master != NULL));
+	t->n = (n < t->n ? n : t->n) / 16 * 16;
+	t->arrays = w->grad;
 }
 
+/* What pads the gradients is 0 again. */
 void trial_release(struct trial *t)
 {
-	if (t->e)
-		device_free(t->e->dev, t->arrays);
+	if (t->arrays)
+		device_clear(t->e->dev, (double *)t->arrays, t->floats / 2);
 }
 
 /* The parts of a step, without messages between stages. */

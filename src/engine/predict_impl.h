@@ -38,10 +38,11 @@ struct trial {
 	struct engine *e;
 	struct cost_row row; /* takes what is measured */
 	float *arrays;	     /* for the optimizer: the real ones must not change */
+	size_t floats;	     /* that are there */
 	size_t n;	     /* elements of each */
 	int64_t begin;	     /* of what is tried now */
 };
-enum status trial_init(struct trial *t, struct engine *e, struct error *err);
+void trial_init(struct trial *t, struct engine *e);
 enum status trial_run(struct trial *t, double *row, struct error *err);
 void trial_release(struct trial *t);
 

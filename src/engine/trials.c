@@ -84,7 +84,7 @@ enum status engine_calibrate(struct engine *e, int steps, double *rows, int *tri
 
 	if (!all)
 		return FAIL(err, ERR_MEMORY, "no memory for trials of a step");
-	TRY(trial_init(&t, e, err));
+	trial_init(&t, e);
 	begin = clock_ms();
 	if (!enough) /* the first touches memory and fills caches */
 		TRY(trial_run(&t, all, err));

@@ -56,6 +56,8 @@ void watch_end(struct engine *e, struct watch w, enum record_kind kind, const st
 		e->times.kind_count[kind]++;
 		e->times.actions += end - w.begin;
 	}
+	if (kind == RECORD_BACKWARD && !e->chunks[a->chunk].begins)
+		what.ready = e->run.dx_ready;
 	records_add(e->options.records, &what);
 }
 

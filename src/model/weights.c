@@ -127,7 +127,10 @@ static enum status init_parameters(const struct weights *w, uint64_t seed, struc
 		if (w->at[job.tensor] == WEIGHTS_ELSEWHERE)
 			continue;
 		job.rows = imax(1, INIT_ELEMENTS / own_columns(w, job.tensor));
-		device_parallel(w->dev, init_rows, &job);
+		if (tensor_of(w, job.tensor)->matrix)
+			device_parallel(w->dev, init_rows, &job);
+		else /* short, and written with all threads of the device */
+			init_rows(&job, 0, 1);
 	}
 	free(job.values);
 	return OK;

@@ -220,8 +220,6 @@ static bool read_transfer(const struct trace *t, const json_t *args, struct reco
 	out->peer = (int16_t)peer;
 	out->size = (int16_t)size;
 	out->sequence = (uint64_t)message;
-	if (!get_time(args, "ready", &out->ready))
-		out->ready = TRACE_UNKNOWN;
 	return get_int(args, "bytes", 0, INT64_MAX, &out->bytes);
 }
 
@@ -240,7 +238,8 @@ static bool read_record(const struct trace *t, const json_t *e, struct record *o
 	     !get_int(args, "chunk", 0, t->chunks - 1, &chunk)))
 		return false;
 	out->end = out->begin + duration;
-	out->ready = TRACE_UNKNOWN;
+	if (!get_time(args, "ready", &out->ready))
+		out->ready = TRACE_UNKNOWN;
 	out->step = (int32_t)step;
 	out->micro_batch = (int32_t)micro_batch;
 	out->chunk = (int16_t)chunk;

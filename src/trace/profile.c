@@ -1,7 +1,6 @@
 /* profile.c - where the time of ranks went, and what operations took on average. */
 #include "base/util.h"
 #include "comm/comm.h"
-#include "engine/engine.h"
 #include "trace/compare.h"
 
 #include <stdlib.h>
@@ -112,18 +111,10 @@ static void add_end(const struct profile *p, const struct record *w, struct time
 		out->messages += a.messages;
 }
 
-/* How much of a backward pass comes behind the gradient of its input, which is sent then; 0:
-   it is not sent, or at the end. */
-static double ms_behind_send(const struct profile *p, int rank, const struct record *b)
+/* How much of a backward pass comes behind the gradient of its input, which is sent then. */
+static double ms_behind_input(const struct record *b)
 {
-	int n;
-	const struct record *sends = trace_find(p->trace, rank, TRACK_SEND, b->step, &n);
-
-	for (int i = 0; i < n; i++)
-		if (sends[i].op == CHANNEL_BACKWARD && sends[i].chunk == b->chunk &&
-		    sends[i].micro_batch == b->micro_batch && sends[i].begin < b->end)
-			return ms_of(b->end - sends[i].begin);
-	return 0;
+	return b->ready > b->begin && b->ready < b->end ? ms_of(b->end - b->ready) : 0;
 }
 
 static void add_step(struct profile *p, int rank, int step)
@@ -156,7 +147,7 @@ static void add_step(struct profile *p, int rank, int step)
 			    &inside);
 		if (work[i].kind == RECORD_BACKWARD)
 			add(operation(p, stage, work[i].chunk, ACTION_W),
-			    ms_behind_send(p, rank, &work[i]), &(struct time_account){0});
+			    ms_behind_input(&work[i]), &(struct time_account){0});
 	}
 	for (; at < n_waits; at++)
 		add_end(p, &waits[at], &end);

@@ -162,7 +162,7 @@ static void put_arguments(struct text *out, const struct record *r)
 		text_addf(out, ", \"peer\": %d, \"message\": %" PRIu64, r->peer, r->sequence);
 	if (transfer)
 		text_addf(out, ", \"bytes\": %" PRId64, r->bytes);
-	if (transfer && r->ready != TRACE_UNKNOWN)
+	if (r->ready != TRACE_UNKNOWN)
 		text_addf(out, ", \"ready\": %s", us_of(r->ready).text);
 	text_add(out, "}}");
 }

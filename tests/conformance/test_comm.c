@@ -16,24 +16,6 @@ static float value_of(int seed, int rank, size_t i)
 	return (float)((int)((i * 7 + (size_t)rank * 13 + (size_t)seed * 5) % 17) - 8);
 }
 
-static void put(void *buf, size_t i, enum dtype dtype, float v)
-{
-	if (dtype == DTYPE_F32)
-		((float *)buf)[i] = v;
-	else
-		((uint16_t *)buf)[i] =
-			dtype == DTYPE_F16 ? half_from_float(v) : bfloat_from_float(v);
-}
-
-static float get(const void *buf, size_t i, enum dtype dtype)
-{
-	uint16_t half = ((const uint16_t *)buf)[i];
-
-	if (dtype == DTYPE_F32)
-		return ((const float *)buf)[i];
-	return dtype == DTYPE_F16 ? half_to_float(half) : bfloat_to_float(half);
-}
-
 /* One collective with its buffer, and what must come out of it. */
 struct operation {
 	struct comm_request request;
@@ -48,10 +30,10 @@ struct operation {
 static void begin(struct operation *o)
 {
 	for (size_t i = 0; i < o->n; i++)
-		put(o->buf, i, o->dtype,
+		float_to(o->buf, i, o->dtype,
 		    value_of(o->seed, comm_world_rank(o->group, comm_rank(o->group)), i));
 	/* The element behind the last must stay as it is. */
-	put(o->buf, o->n, o->dtype, 99);
+	float_to(o->buf, o->n, o->dtype, 99);
 	comm_start(o->group, o->op, o->buf, o->n, o->dtype, o->root, &o->request);
 }
 
@@ -72,12 +54,12 @@ static void check(const struct operation *o)
 	const struct comm *c = o->group;
 	int me = comm_rank(c), mine = comm_world_rank(c, me);
 
-	CHECK(get(o->buf, o->n, o->dtype) == 99, "%s wrote beyond its %zu elements",
+	CHECK(float_from(o->buf, o->n, o->dtype) == 99, "%s wrote beyond its %zu elements",
 	      comm_op_name(o->op), o->n);
 	for (size_t i = 0; i < o->n; i++) {
 		int owner = owner_of(c, o->n, i), root = comm_world_rank(c, o->root);
 		float sum = 0, want = value_of(o->seed, mine, i),
-		      got = get(o->buf, i, o->dtype);
+		      got = float_from(o->buf, i, o->dtype);
 
 		for (int m = 0; m < comm_size(c); m++)
 			sum += value_of(o->seed, comm_world_rank(c, m), i);

@@ -28,7 +28,7 @@ bytes() { grep -o '"optimizer_bytes": [0-9]*' "$1/summary.json" | head -n 1 | cu
 
 expect_error 2 '--depth 3 is fewer layers than --pp 4 stages; every stage needs a layer' "$KOLM" train --pp 4 --depth 3
 expect_error 2 'the 1000 outputs of layers.0 do not divide by --mp 3; --mp 2, 4, 5, .* would fit, or 1002 of them; see --dim' "$KOLM" train --mp 3 --dim 1000
-expect_error 2 'the 10 outputs of layers.2 do not divide by --mp 4; --mp 2, 5, 10 would fit, or 12 of them; see --widths' "$KOLM" train --mp 4 --widths 7,8,9,10,8 --norm rms
+expect_error 2 'the 10 outputs of layers.2 do not divide by --mp 4; --mp 2, 5, 10 would fit, or 12 of them; see --widths' "$KOLM" train --mp 4 --widths 7,8,12,10,8 --norm rms
 expect_error 2 'DataParallel has whole replicas only' "$KOLM" train --grad-sync master --dp 2 --pp 2
 expect_error 2 'the master updates alone' "$KOLM" train --grad-sync master --dp 2 --zero 1
 expect_error 2 'only one of --dp, --pp and --mp can be auto' "$KOLM" train --dp auto --pp auto

@@ -29,6 +29,7 @@ struct setting {
 	enum variant variant;
 	enum schedule_kind schedule;
 	int chunks, micro_batches;
+	int extra; /* so many more layers than the grid needs, at most */
 	int widths[SETTING_DEPTH + 1];
 	struct mlp mlp; /* its widths are these */
 	enum grad_sync sync;
@@ -82,7 +83,7 @@ static inline void setting_model(struct setting *s, struct random *r)
 	bool normed = s->variant == VARIANT_NORMED;
 
 	s->mlp = (struct mlp){
-		.depth = s->grid.pp * s->chunks + random_int(r, 0, 3),
+		.depth = s->grid.pp * s->chunks + random_int(r, 0, s->extra),
 		.act = (enum activation)random_int(r, 0, ACT_COUNT - 1),
 		.norm = normed ? (enum norm_kind)random_int(r, NORM_LAYER, NORM_RMS)
 			       : NORM_NONE,

@@ -213,7 +213,7 @@ static void every_grid_trains_as_one_rank_does(void **state)
 	for (int dp = 1; dp <= most; dp++)
 		for (int pp = 1; dp * pp <= most; pp++)
 			for (int mp = 1; dp * pp * mp <= most; mp++) {
-				struct setting s = {.grid = {dp, pp, mp}};
+				struct setting s = {.grid = {dp, pp, mp}, .extra = 3};
 
 				n += all ? run_all(&s, &r) : run_some(&s, &r);
 			}

@@ -1,4 +1,4 @@
-/* world.h - what a world over MPI keeps. Only for comm/mpi. */
+/* world.h - what a world over MPI keeps. Only for comm/mpi/. */
 #ifndef KOLM_COMM_MPI_WORLD_H
 #define KOLM_COMM_MPI_WORLD_H
 
