@@ -35,6 +35,19 @@ static inline bool train_case_is_gathered(const struct train_case *c)
 	return strcmp(c->norm, "none") || c->residual;
 }
 
+/* The most chunks, up to three, that its schedule can have. */
+static inline int train_case_chunks(const struct train_case *c)
+{
+	struct error e = {0};
+	int kind = 0, most = 3;
+
+	while (strcmp(schedule_names[kind], c->schedule))
+		kind++;
+	while (schedule_check_chunks((enum schedule_kind)kind, most, &e) != OK)
+		most--;
+	return most;
+}
+
 /* Everything else that a run can be asked for, some of it now and then. */
 static inline void train_case_season(struct train_case *c, uint64_t seed, int number)
 {
@@ -48,8 +61,8 @@ static inline void train_case_season(struct train_case *c, uint64_t seed, int nu
 
 	c->dim = g->mp * random_int(&r, 1 + 11 / g->mp, 1 + 20 / g->mp);
 	c->chunks = 1;
-	if (!strcmp(c->schedule, "interleaved"))
-		c->chunks = random_int(&r, 2, imin(3, c->depth / g->pp));
+	if (train_case_chunks(c) > 1)
+		c->chunks = random_int(&r, 2, imin(train_case_chunks(c), c->depth / g->pp));
 	c->micro_batches = counts[random_int(&r, 0, 3)];
 	c->rows = random_int(&r, 1, 2);
 	c->zero = g->dp > 1 && random_int(&r, 0, 2) == 0;
@@ -84,7 +97,7 @@ static inline void train_case_season(struct train_case *c, uint64_t seed, int nu
 
 static inline bool train_case_possible(const struct train_case *c)
 {
-	return strcmp(c->schedule, "interleaved") || c->depth >= 2 * c->grid.pp;
+	return train_case_chunks(c) == 1 || c->depth >= 2 * c->grid.pp;
 }
 
 /* What comes in and out of the data, and between the layers what slices have equal shares of:
