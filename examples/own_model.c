@@ -133,7 +133,7 @@ int main(void)
 {
 	struct kolm_error err = {0};
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	setvbuf(stdout, NULL, _IOLBF, 0); /* ranks end by _exit, which flushes nothing */
 	if (kolm_world_fork(8, train, NULL, &err) == KOLM_OK)
 		return 0;
 	fprintf(stderr, "%s; %s\n", err.message, err.hint);

@@ -50,8 +50,9 @@ KOLM_API enum kolm_status kolm_world_alone(struct kolm_world **out, struct kolm_
 
 /*
  * So many ranks, each a child of this process on this machine, over shared memory: fn is called
- * in every one of them, which ends when it returns. Returns when all have; err has what the
- * first one that failed says. Called with no other thread running.
+ * in every one of them, which ends when it returns: by _exit, so what stdio has not written
+ * then is lost; flush before, here too. Returns when all have; err has what the first one that
+ * failed says. Called with no other thread running.
  */
 typedef enum kolm_status kolm_rank_fn(struct kolm_world *world, void *arg,
 				      struct kolm_error *err);
@@ -143,9 +144,10 @@ KOLM_API void kolm_layer_set_flops(struct kolm_layer *layer, double flops);
  * Computing. The host sees a matrix or vector as fp32 between open and close, in rows of stride
  * numbers: on the CPU and in fp32 that is the memory itself, otherwise a copy. Pass what will
  * be done with it: KOLM_READS, KOLM_WRITES or both. Nothing is allocated on the way: at most
- * KOLM_OPEN_MAX copies are open at a time.
+ * KOLM_OPEN_MAX are open at a time, none of them twice. Who asks wrongly gets NULL, and the
+ * step fails.
  */
-enum { KOLM_READS = 1, KOLM_WRITES = 2, KOLM_OPEN_MAX = 4 };
+enum { KOLM_READS = 1, KOLM_WRITES = 2, KOLM_OPEN_MAX = 6 };
 enum kolm_part {
 	KOLM_X,	 /* what goes in: rows x own columns */
 	KOLM_Y,	 /* what comes out */
@@ -208,7 +210,7 @@ struct kolm_batch {
 	size_t x_stride; /* numbers from one row to the next */
 	float *target;	 /* NULL for cross-entropy */
 	size_t target_stride;
-	int32_t *labels; /* NULL for mse */
+	int32_t *labels; /* from 0 to outputs - 1; NULL for mse */
 };
 
 /* Write rows samples, from number first of the step's batch (of all samples, in an evaluation)
@@ -238,8 +240,8 @@ KOLM_API enum kolm_status kolm_engine_evaluate(struct kolm_engine *engine, int64
 					       struct kolm_evaluation *out,
 					       struct kolm_error *err);
 
-/* All parameters as one safetensors file, which rank 0 writes, whole or not at all. The folder
-   is there. Collective. */
+/* All parameters, fp32 in 16-bit training too, as one safetensors file, which rank 0 writes,
+   whole or not at all. The folder is there. Collective. */
 KOLM_API enum kolm_status kolm_engine_save(struct kolm_engine *engine, const char *folder,
 					   const char *name, struct kolm_error *err);
 

@@ -139,7 +139,7 @@ static enum status write_record(struct training *t, struct error *err)
 	int replica = sketch_replica(t->engine, t->done - 1);
 	enum status st;
 
-	TRY(dump_masters(t->engine, replica, t->record_folder, err));
+	TRY(dump_masters(t->engine, replica, t->record_folder, "final.safetensors", err));
 	if (t->wants_gradients)
 		TRY(dump_gradients(t->engine, replica, t->record_folder, err));
 	if (t->rank->number == 0)

@@ -36,19 +36,6 @@ static enum status check_widths(const int *widths, int depth, const struct data 
 	return HINT(err, "begin with %d and end with %d", d->in, d->out);
 }
 
-/* For who has typed no layers, and can't change what the data has. */
-static void hint_at_options(const struct training *t, const struct mlp *mlp, struct error *err)
-{
-	bool whole_rows = mlp->norm != NORM_NONE || mlp->residual;
-
-	if (t->data.kind != DATA_TABLE || t->data.out % t->grid.mp == 0)
-		HINT(err, *t->config.widths ? "see --widths" : "see --dim");
-	else if (!whole_rows && mlp->depth % 2)
-		HINT(err,
-		     "or use an even --depth, which ends with a layer that is split by its "
-		     "inputs");
-}
-
 static enum status build_mlp(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
@@ -65,8 +52,8 @@ static enum status build_mlp(struct training *t, struct error *err)
 	TRY(check_widths(mlp.widths, c->depth, &t->data, err));
 	model_init(&t->model, t->data.in, t->grid.mp);
 	st = mlp_build(&t->model, &mlp, err);
-	if (st == ERR_USAGE)
-		hint_at_options(t, &mlp, err);
+	if (st == ERR_USAGE && (t->data.kind != DATA_TABLE || t->data.out % t->grid.mp == 0))
+		HINT(err, *c->widths ? "see --widths" : "see --dim");
 out:
 	free((void *)(uintptr_t)mlp.widths);
 	return st;

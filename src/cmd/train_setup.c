@@ -83,16 +83,17 @@ static struct scaler scaler_of(const struct config *c)
 			       .interval = c->growth_interval};
 }
 
-/* Sums over many micro-batches lose their contributions in 16 bit: up to so many, each is
-   at least 8 units of rounding of the sum. See docs/precision.md. */
 static enum dtype grad_type_of(const struct config *c)
 {
-	int most = c->precision == DTYPE_F16 ? 256 : 32;
-
-	if (c->grad_dtype == GRAD_FP32 ||
-	    (c->grad_dtype == GRAD_AUTO && c->micro_batches > most))
+	switch ((enum config_grad_dtype)c->grad_dtype) {
+	case GRAD_FP32:
 		return DTYPE_F32;
-	return (enum dtype)c->precision;
+	case GRAD_16:
+		return (enum dtype)c->precision;
+	case GRAD_AUTO:
+		break;
+	}
+	return engine_grad_type((enum dtype)c->precision, c->micro_batches);
 }
 
 static void say_where(void *arg, const char *place)

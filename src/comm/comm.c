@@ -286,6 +286,15 @@ out:
 	return st;
 }
 
+void comm_abandon(struct comm *world)
+{
+	comm_lock(world);
+	world->first = world->last = NULL;
+	world->remotes = 0;
+	world->failed = true;
+	comm_unlock(world);
+}
+
 enum status comm_run(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		     int root, struct error *err)
 {

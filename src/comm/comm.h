@@ -192,6 +192,10 @@ void comm_poke(struct comm *world);
    not match in something that either of them waits for. */
 enum status comm_wait(struct comm_request *r, struct error *err);
 
+/* Forget all that this rank has under way: where it stops in the middle of its work. What it
+   has shared stays as it is until the world is freed. */
+void comm_abandon(struct comm *world);
+
 /* Start and wait. */
 enum status comm_run(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		     int root, struct error *err);

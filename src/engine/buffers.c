@@ -61,11 +61,16 @@ struct plan {
 	size_t at, most; /* bytes */
 };
 
-/* The next (rows, columns); rows begin on cache lines. */
+/* Rows begin on cache lines. */
+static size_t stride_of(int columns, enum dtype type)
+{
+	return (size_t)round_up(columns, 64 / (int64_t)dtype_size(type));
+}
+
+/* The next (rows, columns). */
 static struct view take(struct plan *p, int columns, enum dtype type)
 {
-	struct view v = {.stride = (size_t)round_up(columns, 64 / (int64_t)dtype_size(type)),
-			 .type = type};
+	struct view v = {.stride = stride_of(columns, type), .type = type};
 
 	if (p->base)
 		v.data = p->base + p->at;
@@ -105,6 +110,7 @@ static void place_flow(struct plan *p, const struct chunk *c, struct flow *f, bo
 		bool own = whole || i == c->count - 1;
 
 		f->flow[i] = own ? take(p, layer_out(l), p->type) : p->b->inner[i % 2];
+		f->flow[i].stride = stride_of(layer_out(l), p->type);
 	}
 	start = p->most = p->at;
 	for (int i = 0; i < c->count; i++) {

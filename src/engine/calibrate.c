@@ -268,8 +268,8 @@ out:
 
 /* ---- all of it ---- */
 
-/* The optimizer is tried on the memory of the gradients, which the first micro-batch overwrites:
-   on as many elements as there are places for all that it reads and writes. */
+/* The optimizer is tried on the memory of the gradients, which the first micro-batch
+   overwrites: on as many elements as there are places for all that it reads and writes. */
 void trial_init(struct trial *t, struct engine *e)
 {
 	const struct update *u = &e->optim.update;
@@ -281,8 +281,8 @@ void trial_init(struct trial *t, struct engine *e)
 		return; /* nothing is written there */
 	t->floats = w->size * dtype_size(w->grad_type) / sizeof(float);
 	n = n < UPDATE_SAMPLE ? n : UPDATE_SAMPLE;
-	t->n = t->floats / (size_t)(2 + (u->m != NULL) + (u->v != NULL) +
-				    (e->optim.master != NULL));
+	t->n = t->floats /
+	       (size_t)(2 + (u->m != NULL) + (u->v != NULL) + (e->optim.master != NULL));
 	t->n = (n < t->n ? n : t->n) / 16 * 16;
 	t->arrays = w->grad;
 }

@@ -15,9 +15,10 @@ struct collection {
 	enum dtype type;
 	collect_fn *fn;
 	void *arg;
-	size_t room;  /* elements of piece and rows */
-	float *piece; /* of one slice, on its way */
-	float *rows;  /* put together */
+	size_t room;	   /* elements of piece and rows */
+	float *piece;	   /* of one slice, on its way */
+	enum status taken; /* what fn has said: rank 0 goes on receiving when that has failed */
+	float *rows;	   /* put together */
 };
 
 /* The rank that has a slice of a tensor. */
@@ -86,9 +87,9 @@ static enum status collect_tensor(struct collection *c, int tensor, struct error
 
 			for (int part = 0; part < parts; part++)
 				TRY(take(c, tensor, slices > 1 ? slice : part, row, n, err));
-			if (e->number == 0)
-				TRY(c->fn(c->arg, tensor, c->rows,
-					  (size_t)n * (size_t)t->columns, err));
+			if (e->number == 0 && c->taken == OK)
+				c->taken = c->fn(c->arg, tensor, c->rows,
+						 (size_t)n * (size_t)t->columns, err);
 		}
 out:
 	return st;
@@ -100,6 +101,8 @@ static enum status collect(struct collection *c, struct error *err)
 	const struct model *m = e->options.model;
 	enum status st = OK;
 
+	TRY(engine_check(e, err));
+	c->taken = OK;
 	c->room = PIECE;
 	for (int i = 0; i < m->n_tensors; i++)
 		if ((size_t)m->tensors[i].columns > c->room)
@@ -117,6 +120,7 @@ static enum status collect(struct collection *c, struct error *err)
 		engine_say(e, "collecting %s", m->tensors[i].name);
 		TRY(collect_tensor(c, i, err));
 	}
+	st = c->taken;
 out:
 	return st;
 }

@@ -18,12 +18,21 @@ struct composition {
 	double *rows;		 /* (ranks) */
 	double *begin;		 /* (ranks) when each begins its step */
 	double *at;		 /* (ranks) and is through with all so far */
-	double *posted;		 /* (ranks, depth) when each sum of a bucket is started */
+	double *posted;		 /* (ranks, layers) when each sum of a bucket is started */
 	struct part_cost *parts; /* (stages, chunks) of a pipeline */
 	double *begins;		 /* (stages) of it */
 	double *ends;		 /* (stages, chunks) of the last backward there */
 	double longest, bubble;	 /* of the pipelines so far */
 };
+
+/* The rank of a stage that has that place among the replicas and slices of each. */
+static int rank_at(const struct engine *e, int stage, int column)
+{
+	int mp = e->options.grid.mp;
+
+	return grid_rank(&e->options.grid,
+			 (struct coords){.pp = stage, .dp = column / mp, .mp = column % mp});
+}
 
 static struct cost_row row_of(const struct composition *c, int rank)
 {
@@ -51,7 +60,7 @@ static void look_at_bubble(struct composition *c, const struct timeline *t, int 
 /* When ranks are through with their pipeline, and when sums of theirs are started. */
 static void read_pipeline(struct composition *c, const struct timeline *t, int column)
 {
-	int chunks = c->e->n_chunks, width = c->e->options.grid.dp * c->e->options.grid.mp;
+	int chunks = c->e->n_chunks;
 
 	for (int i = 0; i < t->count; i++) {
 		const struct span *x = &t->spans[i];
@@ -60,7 +69,7 @@ static void read_pipeline(struct composition *c, const struct timeline *t, int c
 			c->ends[x->stage * chunks + x->action.chunk] = x->end_ms;
 	}
 	for (int stage = 0; stage < t->stages; stage++) {
-		int rank = stage * width + column;
+		int rank = rank_at(c->e, stage, column);
 		struct cost_row row = row_of(c, rank);
 
 		c->at[rank] = fmax(t->totals[stage].end_ms, t->totals[stage].sent_ms);
@@ -74,7 +83,7 @@ static void read_pipeline(struct composition *c, const struct timeline *t, int c
 static enum status run_pipeline(struct composition *c, int column, struct error *err)
 {
 	const struct engine *e = c->e;
-	int chunks = e->n_chunks, width = e->options.grid.dp * e->options.grid.mp;
+	int chunks = e->n_chunks;
 	struct costs costs = {.parts = c->parts,
 			      .begin = c->begins,
 			      .stop_and_wait = e->options.base,
@@ -84,7 +93,7 @@ static enum status run_pipeline(struct composition *c, int column, struct error 
 	enum status st;
 
 	for (int stage = 0; stage < e->options.grid.pp; stage++) {
-		int rank = stage * width + column;
+		int rank = rank_at(c->e, stage, column);
 
 		c->begins[stage] = c->begin[rank];
 		for (int k = 0; k < chunks; k++)

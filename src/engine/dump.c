@@ -17,6 +17,14 @@ static enum status write_values(void *arg, int tensor, const float *values, size
 	return file_write(arg, values, count * sizeof(float), err);
 }
 
+/* In the place of a file that could not be begun: who sends to us must not wait. */
+static enum status drop_values(void *arg, int tensor, const float *values, size_t count,
+			       struct error *err)
+{
+	(void)arg, (void)tensor, (void)values, (void)count, (void)err;
+	return OK;
+}
+
 static void describe_tensors(const struct model *m, struct safetensors_entry *entries)
 {
 	for (int i = 0; i < m->n_tensors; i++) {
@@ -33,7 +41,7 @@ static void describe_tensors(const struct model *m, struct safetensors_entry *en
 static enum status dump(struct engine *e, collect_tensors *collect, int replica,
 			const char *folder, const char *name, struct error *err)
 {
-	enum status st;
+	enum status st, begun = OK;
 	const struct model *m = e->options.model;
 	size_t n = (size_t)m->n_tensors;
 	struct safetensors_entry *entries = calloc(n, sizeof(*entries));
@@ -46,8 +54,9 @@ static enum status dump(struct engine *e, collect_tensors *collect, int replica,
 	describe_tensors(m, entries);
 	TRY(file_path(path, folder, name, err));
 	if (writes)
-		TRY(safetensors_begin(&f, path, entries, n, err));
-	TRY(collect(e, replica, write_values, &f, err));
+		begun = safetensors_begin(&f, path, entries, n, err);
+	TRY(collect(e, replica, begun == OK ? write_values : drop_values, &f, err));
+	TRY(begun);
 	if (writes)
 		TRY(file_commit(&f, err));
 out:
@@ -62,9 +71,10 @@ enum status dump_weights(struct engine *e, const char *folder, const char *name,
 	return dump(e, collect_weights, 0, folder, name, err);
 }
 
-enum status dump_masters(struct engine *e, int replica, const char *folder, struct error *err)
+enum status dump_masters(struct engine *e, int replica, const char *folder, const char *name,
+			 struct error *err)
 {
-	return dump(e, collect_masters, replica, folder, "final.safetensors", err);
+	return dump(e, collect_masters, replica, folder, name, err);
 }
 
 enum status dump_gradients(struct engine *e, int replica, const char *folder, struct error *err)

@@ -6,6 +6,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum dtype engine_grad_type(enum dtype type, int micro_batches)
+{
+	return micro_batches > (type == DTYPE_F16 ? 256 : 32) ? DTYPE_F32 : type;
+}
+
 const struct engine_options *engine_options(const struct engine *e)
 {
 	return &e->options;
@@ -86,12 +91,20 @@ out:
 	return st;
 }
 
-static int widest_output(const struct model *m)
+/* Of what any layer computes, on the way too. */
+static int widest_result(const struct model *m)
 {
 	int widest = 0;
 
-	for (int i = 0; i < m->count; i++)
-		widest = imax(widest, m->layers[i]->out);
+	for (int i = 0; i < m->count; i++) {
+		const struct layer *l = m->layers[i];
+
+		widest = imax(widest, l->out);
+		for (int k = 0; k < l->n_saved; k++)
+			widest = imax(widest, l->saved[k].columns);
+		for (int k = 0; k < l->n_kept; k++)
+			widest = imax(widest, l->kept[k].columns);
+	}
 	return widest;
 }
 
@@ -100,7 +113,7 @@ static enum status allocate(struct engine *e, struct error *err)
 	const struct engine_options *o = &e->options;
 	enum status st;
 
-	TRY(device_reserve(e->dev, o->rows, widest_output(o->model), err));
+	TRY(device_reserve(e->dev, o->rows, widest_result(o->model), err));
 	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, NUMBER_COUNT * sizeof(*e->numbers),
 			 "what kernels yield", (void **)&e->numbers, err));
 	if (engine_needs_batch(e))

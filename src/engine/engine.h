@@ -89,6 +89,13 @@ enum status engine_create(struct engine **out, struct device *dev,
 			  const struct engine_options *options, struct error *err);
 void engine_free(struct engine *e);
 
+/*
+ * Of the gradients where nobody has said it: sums over many micro-batches lose their
+ * contributions in 16 bit; up to so many, each is at least 8 units of rounding of the sum. See
+ * docs/precision.md.
+ */
+enum dtype engine_grad_type(enum dtype type, int micro_batches);
+
 /* The options that it runs with. */
 const struct engine_options *engine_options(const struct engine *e);
 struct device *engine_device(const struct engine *e);
@@ -104,6 +111,9 @@ void engine_kept(struct engine *e);
  */
 typedef void engine_fill(void *arg, int64_t first, int rows, const struct batch *b);
 void engine_load(struct engine *e, engine_fill *fill, void *arg);
+
+/* Did something go well on all ranks? Fails on all if it did not on one. */
+enum status engine_agree(struct engine *e, bool well, struct error *err);
 
 /* One optimizer step on them, together with the other ranks. */
 enum status engine_step(struct engine *e, int step, struct step_result *result,

@@ -55,6 +55,7 @@ enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill
 	enum status st = OK;
 
 	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
+	TRY(engine_check(e, err));
 	device_clear(e->dev, e->numbers, NUMBER_COUNT);
 	e->run.training = false;
 	e->run.divisor = (double)samples;
@@ -68,6 +69,8 @@ enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill
 	out->loss = sum.loss;
 	if (e->options.loss->labelled)
 		out->accuracy = sum.correct / (double)samples;
+	return OK;
 out:
+	engine_give_up(e);
 	return st;
 }

@@ -57,7 +57,7 @@ struct execution {
 	struct computing now;
 	bool ended;	  /* the pipeline is through */
 	int64_t dx_ready; /* ns: when the last B had its input gradient */
-	/* Trials: told of each layer's weight gradient; messages do not move. */
+	/* Trials: told of each layer's weight gradient; no sum of gradients begins. */
 	void (*layer_done)(void *arg, int layer);
 	void *layer_done_arg;
 };
@@ -95,6 +95,7 @@ struct engine {
 	struct engine_times times; /* of the step under way, or the last one */
 	int step;		   /* the one under way */
 	double kept_at;		   /* ms */
+	bool failed;		   /* in the middle of something: it can only be freed */
 };
 
 /* What a rank adds to what all know of a step. */
@@ -110,7 +111,10 @@ int engine_batch_rows(const struct engine *e);
 void engine_fill_samples(struct engine *e, const struct samples *s, int64_t first,
 			 engine_fill *fill, void *arg);
 
-/* step.c: everybody's reports added up, in the same order on all ranks. */
+/* step.c: fails if something has before; and: this has, nothing goes on. */
+enum status engine_check(const struct engine *e, struct error *err);
+void engine_give_up(struct engine *e);
+/* Everybody's reports added up, in the same order on all ranks. */
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
 			    struct error *err);
 /* Signals that ask for an end. */

@@ -11,7 +11,7 @@
 static bool planned(const struct engine *e, enum inject_action action)
 {
 	return e->options.inject && !device_is_virtual(e->dev) && e->run.training &&
-	       inject_find(e->options.inject, action, e->number, e->step);
+	       !e->run.layer_done && inject_find(e->options.inject, action, e->number, e->step);
 }
 
 /* Elements of device memory, in the host's hands for a while. */

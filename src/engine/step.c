@@ -19,6 +19,20 @@ void engine_say(struct engine *e, const char *fmt, ...)
 	e->options.observer.at(e->options.observer.arg, place);
 }
 
+enum status engine_check(const struct engine *e, struct error *err)
+{
+	if (!e->failed)
+		return OK;
+	FAIL(err, ERR_FAILED, "an earlier call has failed on this rank");
+	return HINT(err, "make a new engine, in a new world");
+}
+
+void engine_give_up(struct engine *e)
+{
+	e->failed = true;
+	comm_abandon(e->options.world);
+}
+
 int engine_stop(const struct engine *e)
 {
 	const struct engine_observer *o = &e->options.observer;
@@ -31,6 +45,8 @@ void engine_reach(struct engine *e, enum inject_at at, int micro_batch)
 	const struct inject_plan *inject = e->options.inject;
 	struct watch w;
 
+	if (e->run.layer_done) /* a trial is no step */
+		return;
 	switch (at) {
 	case AT_STEP:
 		engine_say(e, "step %d", e->step);
@@ -67,6 +83,18 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 		sum->correct += e->reports[i].correct;
 		sum->stop = fmax(sum->stop, e->reports[i].stop);
 	}
+out:
+	return st;
+}
+
+enum status engine_agree(struct engine *e, bool well, struct error *err)
+{
+	struct report sum;
+	enum status st;
+
+	TRY(engine_exchange(e, (struct report){.correct = well}, &sum, err));
+	if (sum.correct < e->ranks)
+		return FAIL(err, ERR_FAILED, "another rank has failed");
 out:
 	return st;
 }
@@ -173,6 +201,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	enum status st;
 
 	*result = (struct step_result){0};
+	TRY(engine_check(e, err));
 	e->step = step;
 	e->run.result = result;
 	e->run.rows = e->options.rows;
@@ -181,7 +210,11 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	watch_begin_step(e);
 	engine_reach(e, AT_STEP, 0);
 	device_clear(e->dev, e->numbers, NUMBER_COUNT);
-	TRY(engine_execute(e, &e->options.schedule->orders[e->at.pp], err));
+	st = engine_execute(e, &e->options.schedule->orders[e->at.pp], err);
+	if (st != OK) {
+		engine_give_up(e);
+		goto out;
+	}
 	watch_end_step(e);
 	after = comm_traffic(e->options.world);
 	e->traffic.collective_bytes = e->sync.bytes + e->sum_bytes;

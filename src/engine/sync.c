@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PIECE = 1 << 30 }; /* elements that are copied at once: a row of so many columns */
+
 const char *const grad_sync_names[] = {NAMES_OF(GRAD_SYNCS)};
 
 /* Cut from the last layer on; a bucket is closed when it is large enough, and where a
@@ -292,9 +294,11 @@ enum status sync_masters(struct sync *s, const struct optim *o, float *flat, str
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		device_copy(s->weights->dev, (struct view){.data = flat + begin}, 0,
-			    (struct view){.data = o->master + at}, 0, 1, (int)(end - begin));
-		at += end - begin;
+		for (size_t n; begin < end; begin += n, at += n) {
+			n = end - begin < PIECE ? end - begin : PIECE;
+			device_copy(s->weights->dev, (struct view){.data = flat + begin}, 0,
+				    (struct view){.data = o->master + at}, 0, 1, (int)n);
+		}
 	}
 	return share(s, flat, DTYPE_F32, err);
 }

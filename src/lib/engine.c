@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct kolm_engine {
 	struct kolm_world *world; /* borrowed */
@@ -43,22 +44,24 @@ static enum status read_names(const struct kolm_options *o, struct choices *c,
 static enum status check(const struct kolm_options *o, const struct kolm_world *world,
 			 struct error *err)
 {
-	int64_t ranks = (int64_t)o->dp * o->pp * o->mp;
+	int64_t ranks = (int64_t)o->dp * o->pp * o->mp, parts;
 
-	if (o->size != sizeof(*o)) {
-		FAIL(err, ERR_USAGE, "options of %zu bytes, not %zu", o->size, sizeof(*o));
-		return HINT(err, "begin with struct kolm_options o = KOLM_OPTIONS");
-	}
 	if (o->dp < 1 || o->pp < 1 || o->mp < 1 || ranks != comm_size(world->comm)) {
 		FAIL(err, ERR_USAGE, "dp %d x pp %d x mp %d is no grid of %d ranks", o->dp,
 		     o->pp, o->mp, comm_size(world->comm));
 		return HINT(err, "their product is the number of ranks");
 	}
-	if (o->batch < 1 || o->micro_batches < 1 || o->batch % (o->dp * o->micro_batches)) {
+	parts = (int64_t)o->dp * o->micro_batches;
+	if (o->batch < 1 || o->micro_batches < 1 || o->batch % parts) {
 		FAIL(err, ERR_USAGE,
 		     "a batch of %d does not divide into %d replicas of %d micro-batches",
 		     o->batch, o->dp, o->micro_batches);
-		return HINT(err, "a multiple of %d would", o->dp * o->micro_batches);
+		return HINT(err, "a multiple of %lld would", (long long)parts);
+	}
+	if (!o->device || strncmp(o->device, "virtual", 7) == 0) {
+		FAIL(err, ERR_USAGE, "device '%.32s' computes nothing",
+		     o->device ? o->device : "NULL");
+		return HINT(err, "use cpu");
 	}
 	return OK;
 }
@@ -150,20 +153,49 @@ static enum status set_scratch(struct kolm_engine *e, int rows, struct error *er
 		       : FAIL(err, ERR_MEMORY, "no memory for copies of %d rows", rows);
 }
 
-static enum status build(struct kolm_engine *e, const struct kolm_model *model,
-			 const struct kolm_options *o, struct error *err)
+/* What a program was compiled with may be shorter than ours: the rest is as by default. */
+static enum status take_options(const struct kolm_options *from, struct kolm_options *to,
+				struct error *err)
 {
+	*to = (struct kolm_options)KOLM_OPTIONS;
+	if (from->size < offsetof(struct kolm_options, threads) || from->size > sizeof(*to)) {
+		FAIL(err, ERR_USAGE, "options of %zu bytes, not %zu", from->size, sizeof(*to));
+		return HINT(err, "begin with struct kolm_options o = KOLM_OPTIONS");
+	}
+	memcpy(to, from, from->size);
+	return OK;
+}
+
+/* A row of outputs is looked at whole, and in 16 bit copied for that. */
+static enum status check_outputs(const struct kolm_engine *e, const struct choices *c,
+				 struct error *err)
+{
+	enum { MOST = 1 << 15 };
+
+	if (!losses[c->loss]->labelled || c->precision == DTYPE_F32 || e->model.out <= MOST)
+		return OK;
+	FAIL(err, ERR_USAGE, "cross-entropy over %d classes in 16 bit", e->model.out);
+	return HINT(err, "up to %d, or use fp32", MOST);
+}
+
+static enum status build(struct kolm_engine *e, const struct kolm_model *model,
+			 const struct kolm_options *given, struct error *err)
+{
+	struct kolm_options options_of_ours, *o = &options_of_ours;
 	struct engine_options options;
 	enum schedule_kind kind;
 	struct choices c;
 	int chunks;
 	enum status st;
 
+	TRY(take_options(given, o, err));
 	TRY(check(o, e->world, err));
 	TRY(read_names(o, &c, err));
 	kind = schedule_for((enum schedule_kind)c.schedule, o->pp);
 	chunks = schedule_chunks(kind, o->chunks);
+	TRY(schedule_check_chunks(kind, chunks, err));
 	TRY(lib_build_model(model, o->mp, &e->model, err));
+	TRY(check_outputs(e, &c, err));
 	TRY(partition_init(&e->partition, &e->model, o->pp, chunks, "", err));
 	TRY(schedule_init(&e->schedule, kind, o->pp, o->micro_batches, chunks, err));
 	TRY(open_device(e, o, err));
@@ -212,11 +244,14 @@ void kolm_engine_free(struct kolm_engine *engine)
 struct filling {
 	kolm_fill *fill;
 	void *arg;
+	int classes;
+	bool wrong; /* there was a label that is none of them */
+	int32_t label;
 };
 
 static void fill_batch(void *arg, int64_t first, int rows, const struct batch *b)
 {
-	const struct filling *f = arg;
+	struct filling *f = arg;
 	struct kolm_batch batch = {.x = b->x.data,
 				   .x_stride = b->x.stride,
 				   .target = b->target.data,
@@ -224,17 +259,33 @@ static void fill_batch(void *arg, int64_t first, int rows, const struct batch *b
 				   .labels = b->labels};
 
 	f->fill(f->arg, first, rows, &batch);
+	for (int r = 0; b->labels && r < rows; r++)
+		if (b->labels[r] < 0 || b->labels[r] >= f->classes) {
+			f->wrong = true;
+			f->label = b->labels[r];
+			b->labels[r] = 0;
+		}
+}
+
+static enum status check_labels(const struct filling *f, struct error *err)
+{
+	if (!f->wrong)
+		return OK;
+	FAIL(err, ERR_USAGE, "label %d of a sample is no class from 0 to %d", (int)f->label,
+	     f->classes - 1);
+	return HINT(err, "the last layer has as many outputs as there are classes");
 }
 
 enum kolm_status kolm_engine_step(struct kolm_engine *engine, kolm_fill *fill, void *arg,
 				  struct kolm_result *result, struct kolm_error *err)
 {
-	struct filling f = {fill, arg};
+	struct filling f = {.fill = fill, .arg = arg, .classes = engine->model.out};
 	struct step_result r;
 	struct error own = {0};
 
 	engine_load(engine->engine, fill_batch, &f);
-	if (engine_step(engine->engine, engine->steps, &r, &own) != OK)
+	if (check_labels(&f, &own) != OK ||
+	    engine_step(engine->engine, engine->steps, &r, &own) != OK)
 		return lib_error_out(&own, err);
 	engine->steps++;
 	*result = (struct kolm_result){.loss = r.loss,
@@ -249,13 +300,18 @@ enum kolm_status kolm_engine_evaluate(struct kolm_engine *engine, int64_t sample
 				      kolm_fill *fill, void *arg, struct kolm_evaluation *out,
 				      struct kolm_error *err)
 {
-	struct filling f = {fill, arg};
+	struct filling f = {.fill = fill, .arg = arg, .classes = engine->model.out};
 	struct evaluation e;
 	struct error own = {0};
 
-	if (engine_evaluate(engine->engine, samples, fill_batch, &f, &e, &own) != OK)
+	if (samples < 1)
+		FAIL(&own, ERR_USAGE, "an evaluation of %lld samples", (long long)samples);
+	else if (engine_evaluate(engine->engine, samples, fill_batch, &f, &e, &own) == OK)
+		check_labels(&f, &own);
+	if (own.code != OK)
 		return lib_error_out(&own, err);
-	*out = (struct kolm_evaluation){.loss = e.loss, .accuracy = e.accuracy};
+	if (out)
+		*out = (struct kolm_evaluation){.loss = e.loss, .accuracy = e.accuracy};
 	return KOLM_OK;
 }
 
@@ -264,7 +320,8 @@ enum kolm_status kolm_engine_save(struct kolm_engine *engine, const char *folder
 {
 	struct error own = {0};
 
-	if (dump_weights(engine->engine, folder, name, &own) != OK)
+	dump_masters(engine->engine, 0, folder, name, &own);
+	if (engine_agree(engine->engine, own.code == OK, &own) != OK)
 		return lib_error_out(&own, err);
 	return KOLM_OK;
 }

@@ -7,14 +7,15 @@
 #include "lib/impl.h"
 #include "model/weights.h"
 
-#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What the callbacks get: a layer of ours with what it is in. */
 struct kolm_layer {
 	struct layer *layer;
-	struct model *model; /* while it is described */
+	struct model *model;  /* while it is described */
+	struct error failure; /* of a call that has no error of its own */
 };
 
 /* A matrix or vector that is open: where it is, and the host's view of it. */
@@ -24,12 +25,11 @@ struct opened {
 	float *copy; /* NULL: it is the memory itself */
 };
 
-enum { OPENED_MAX = 8 };
-
 struct kolm_pass {
 	const struct layer *layer;
 	struct pass *pass;
-	struct opened opened[OPENED_MAX];
+	struct opened opened[KOLM_OPEN_MAX];
+	struct error failure; /* of what was asked for wrongly */
 };
 
 static const struct own_config *config_of(const struct layer *l)
@@ -39,7 +39,7 @@ static const struct own_config *config_of(const struct layer *l)
 
 static const void *callers_config(const struct layer *l)
 {
-	return config_of(l) + 1;
+	return config_of(l)->callers;
 }
 
 struct layer *layer_own_new(const struct wanted_layer *w)
@@ -83,6 +83,24 @@ enum kolm_status kolm_layer_set_outputs(struct kolm_layer *layer, int columns,
 	return KOLM_OK;
 }
 
+/* It becomes a part of the tensor's name, which is one of its own. */
+static enum status check_name(const struct kolm_layer *layer, const char *name,
+			      struct error *err)
+{
+	const struct layer *l = layer->layer;
+	char whole[TENSOR_NAME];
+
+	if (!name || !*name ||
+	    snprintf(whole, sizeof(whole), "%s.%s", l->name, name) >= TENSOR_NAME)
+		return FAIL(err, ERR_USAGE, "%s: '%.64s' is no name of a parameter", l->name,
+			    name ? name : "");
+	for (int i = 0; i < l->n_tensors; i++)
+		if (!strcmp(layer->model->tensors[l->tensor + i].name, whole))
+			return FAIL(err, ERR_USAGE, "%s has two parameters '%s'", l->name,
+				    name);
+	return OK;
+}
+
 enum kolm_status kolm_layer_add_vector(struct kolm_layer *layer, const char *name, float value,
 				       float bound, struct kolm_error *err)
 {
@@ -94,14 +112,21 @@ enum kolm_status kolm_layer_add_vector(struct kolm_layer *layer, const char *nam
 			   .bound = bound};
 	struct error own = {0};
 
-	if (layer_add_tensor(l, layer->model, name, t, &own) == OK)
+	if (check_name(layer, name, &own) == OK &&
+	    layer_add_tensor(l, layer->model, name, t, &own) == OK)
 		return KOLM_OK;
 	return lib_error_out(&own, err);
 }
 
 int kolm_layer_save(struct kolm_layer *layer, int columns)
 {
-	return layer_save(layer->layer, columns, true);
+	struct layer *l = layer->layer;
+
+	if (columns >= 1 && l->n_saved < ROOMS_MAX)
+		return layer_save(l, columns, true);
+	FAIL(&layer->failure, ERR_USAGE, "%s wants to save %d numbers per row, after %d others",
+	     l->name, columns, l->n_saved);
+	return -1;
 }
 
 void kolm_layer_set_flops(struct kolm_layer *layer, double flops)
@@ -111,11 +136,13 @@ void kolm_layer_set_flops(struct kolm_layer *layer, double flops)
 
 static enum status describe(struct layer *l, struct model *m, struct error *err)
 {
-	struct kolm_layer layer = {l, m};
+	struct kolm_layer layer = {.layer = l, .model = m};
 	struct kolm_error own = {0};
 
 	if (config_of(l)->kind->describe(&layer, callers_config(l), &own) != KOLM_OK)
 		return lib_error_in(&own, err);
+	if (layer.failure.code != OK)
+		return error_copy(err, &layer.failure);
 	if (l->n_tensors && !config_of(l)->kind->backward_weight)
 		return FAIL(err, ERR_USAGE, "%s (%s) has parameters, but no backward_weight",
 			    l->name, config_of(l)->kind->name);
@@ -139,7 +166,14 @@ int kolm_pass_accumulates(const struct kolm_pass *pass)
 	return pass->pass->accumulate;
 }
 
-/* A copy that is not in use. */
+static void *refuse(struct kolm_pass *pass, const char *why)
+{
+	FAIL(&pass->failure, ERR_USAGE, "%s (%s) %s", pass->layer->name,
+	     config_of(pass->layer)->kind->name, why);
+	return NULL;
+}
+
+/* A copy that is not in use, or NULL. */
 static float *take_copy(struct kolm_pass *pass)
 {
 	struct own_scratch *scratch = config_of(pass->layer)->scratch;
@@ -148,21 +182,20 @@ static float *take_copy(struct kolm_pass *pass)
 		float *copy = scratch->memory + (size_t)i * scratch->elements;
 		bool used = false;
 
-		for (int k = 0; k < OPENED_MAX; k++)
+		for (int k = 0; k < KOLM_OPEN_MAX; k++)
 			used |= pass->opened[k].copy == copy;
 		if (!used)
 			return copy;
 	}
-	assert(!"at most KOLM_OPEN_MAX are open at a time");
 	return NULL;
 }
 
+/* What is open of that memory, or a free place for NULL. */
 static struct opened *find(struct kolm_pass *pass, const void *data)
 {
-	for (int i = 0; i < OPENED_MAX; i++)
+	for (int i = 0; i < KOLM_OPEN_MAX; i++)
 		if (pass->opened[i].view.data == data)
 			return &pass->opened[i];
-	assert(!"what is closed is open, and not too much is");
 	return NULL;
 }
 
@@ -170,11 +203,13 @@ static float *open_view(struct kolm_pass *pass, struct view v, int rows, int col
 			int access, size_t *stride)
 {
 	struct device *dev = pass->pass->dev;
-	struct opened *o;
+	struct opened *o = find(pass, NULL);
 
+	*stride = 0;
 	if (!v.data)
 		return NULL;
-	o = find(pass, NULL);
+	if (!o || find(pass, v.data))
+		return refuse(pass, o ? "opens something twice" : "has too much open");
 	*o = (struct opened){.view = v, .rows = rows, .columns = columns, .access = access};
 	*stride = v.stride;
 	if (v.type == DTYPE_F32)
@@ -191,11 +226,13 @@ static float *open_view(struct kolm_pass *pass, struct view v, int rows, int col
 static void close_view(struct kolm_pass *pass, struct view v)
 {
 	struct device *dev = pass->pass->dev;
-	struct opened *o;
+	struct opened *o = v.data ? find(pass, v.data) : NULL;
 
-	if (!v.data)
+	if (!o) {
+		if (v.data)
+			refuse(pass, "closes what is not open");
 		return;
-	o = find(pass, v.data);
+	}
 	if (!o->copy)
 		device_host_end(dev, QUEUE_COMPUTE, v.data, view_bytes(v, o->rows),
 				(enum host_access)o->access);
@@ -239,7 +276,8 @@ static struct view tensor_of(const struct kolm_pass *pass, int k, bool gradient)
 {
 	const struct weights *w = pass->pass->weights;
 
-	assert(k >= 0 && k < pass->layer->n_tensors);
+	if (k < 0 || k >= pass->layer->n_tensors)
+		return (struct view){0};
 	if (gradient)
 		return (struct view){pass_grad(pass->pass, pass->layer, k),
 				     (size_t)layer_in(pass->layer), w->grad_type};
@@ -251,6 +289,8 @@ const float *kolm_pass_open_vector(struct kolm_pass *pass, int k)
 {
 	size_t stride;
 
+	if (k < 0 || k >= pass->layer->n_tensors)
+		return refuse(pass, "opens a parameter that it does not have");
 	return open_view(pass, tensor_of(pass, k, false), 1, layer_in(pass->layer), KOLM_READS,
 			 &stride);
 }
@@ -264,6 +304,8 @@ float *kolm_pass_open_gradient(struct kolm_pass *pass, int k)
 {
 	size_t stride;
 
+	if (k < 0 || k >= pass->layer->n_tensors)
+		return refuse(pass, "opens a gradient that it does not have");
 	return open_view(pass, tensor_of(pass, k, true), 1, layer_in(pass->layer),
 			 KOLM_READS | KOLM_WRITES, &stride);
 }
@@ -275,14 +317,16 @@ void kolm_pass_close_gradient(struct kolm_pass *pass, int k)
 
 float *kolm_pass_open_saved(struct kolm_pass *pass, int k, int access, size_t *stride)
 {
-	assert(k >= 0 && k < pass->layer->n_saved);
+	if (k < 0 || k >= pass->layer->n_saved)
+		return refuse(pass, "opens what it has not saved");
 	return open_view(pass, pass->pass->saved[k], pass->pass->rows,
 			 pass->layer->saved[k].columns, access, stride);
 }
 
 void kolm_pass_close_saved(struct kolm_pass *pass, int k)
 {
-	close_view(pass, pass->pass->saved[k]);
+	if (k >= 0 && k < pass->layer->n_saved)
+		close_view(pass, pass->pass->saved[k]);
 }
 
 /* ---- as a kind of ours ---- */
@@ -292,13 +336,15 @@ typedef enum kolm_status callback(const struct kolm_layer *layer, const void *co
 
 static enum status call(const struct layer *l, struct pass *p, callback *fn, struct error *err)
 {
-	struct kolm_layer layer = {(struct layer *)(uintptr_t)l, NULL};
+	struct kolm_layer layer = {.layer = (struct layer *)(uintptr_t)l};
 	struct kolm_pass pass = {.layer = l, .pass = p};
 	struct kolm_error own = {0};
 
 	if (fn(&layer, callers_config(l), &pass, &own) != KOLM_OK)
 		return lib_error_in(&own, err);
-	for (int i = 0; i < OPENED_MAX; i++)
+	if (pass.failure.code != OK)
+		return error_copy(err, &pass.failure);
+	for (int i = 0; i < KOLM_OPEN_MAX; i++)
 		if (pass.opened[i].view.data)
 			return FAIL(err, ERR_USAGE, "%s (%s) leaves something open", l->name,
 				    config_of(l)->kind->name);

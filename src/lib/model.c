@@ -98,7 +98,7 @@ enum kolm_status kolm_model_layer(struct kolm_model *model, const struct kolm_la
 	struct error own = {0};
 
 	w.config = malloc(size ? size : 1);
-	if (!w.config || !kind->describe || !kind->forward || !kind->backward_input) {
+	if (!w.config || !kind || !kind->describe || !kind->forward || !kind->backward_input) {
 		FAIL(&own, w.config ? ERR_USAGE : ERR_MEMORY,
 		     w.config ? "a kind of layers without describe, forward or backward_input"
 			      : "no memory for a layer");

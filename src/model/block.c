@@ -106,16 +106,6 @@ static struct pass enter_back(const struct layer *l, const struct pass *p, int i
 	return q;
 }
 
-/* y = x; samples are fp32, whatever the activations are. */
-static void take_over(const struct pass *p, int columns)
-{
-	if (p->x.type == p->y.type)
-		device_copy(p->dev, p->y, 0, p->x, 0, p->rows, columns);
-	for (int r = 0; r < p->rows && p->x.type != p->y.type; r++)
-		device_cast(p->dev, view_from(p->x, (size_t)r).data, p->x.type,
-			    view_from(p->y, (size_t)r).data, p->y.type, (size_t)columns);
-}
-
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
 {
 	const struct block_config *c = config_of(l);
@@ -127,7 +117,7 @@ static enum status forward(const struct layer *l, struct pass *p, struct error *
 		TRY(c->inner[i]->ops->forward(c->inner[i], &q, err));
 	}
 	if (c->bridged) {
-		take_over(p, layer_out(l));
+		pass_take_over(p, p->y, p->x, layer_out(l));
 		device_add(p->dev, p->y, p->saved[c->count - 1], p->rows, layer_out(l));
 	}
 out:

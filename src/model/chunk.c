@@ -35,6 +35,15 @@ out:
 	return st;
 }
 
+void pass_take_over(struct pass *p, struct view to, struct view from, int columns)
+{
+	if (from.type == to.type)
+		device_copy(p->dev, to, 0, from, 0, p->rows, columns);
+	for (int r = 0; r < p->rows && from.type != to.type; r++)
+		device_cast(p->dev, view_from(from, (size_t)r).data, from.type,
+			    view_from(to, (size_t)r).data, to.type, (size_t)columns);
+}
+
 enum status pass_gather(struct pass *p, struct view slices, int columns, struct error *err)
 {
 	size_t n = (size_t)p->rows * (size_t)columns * (size_t)comm_size(p->slices);
@@ -122,14 +131,15 @@ static enum status input_gradient(struct chunk_run *r, int i, enum chunk_weights
 {
 	const struct layer *l = layer_of(r, i);
 	struct pass *p = &r->pass;
-	enum status st;
+	enum status st, beside = OK;
 
 	p->sum.kind = REQUEST_NONE;
 	TRY(l->ops->backward_input(l, p, err));
 	if (p->sum.kind != REQUEST_NONE) {
 		if (overlap && weights != WEIGHTS_LATER)
-			TRY(weight_gradient(r, next_weights(r), err));
-		TRY(pass_sum_end(p, p->dx, &p->sum, err));
+			beside = weight_gradient(r, next_weights(r), err);
+		TRY(pass_sum_end(p, p->dx, &p->sum, err)); /* it is on our stack */
+		TRY(beside);
 	}
 	tell(r, i, CHUNK_INPUT);
 	if (weights == WEIGHTS_WITH_INPUT && !r->flow->done[i])

@@ -38,9 +38,8 @@ struct flow {
 	bool *done;
 };
 
-/* Called between kernels: a chance to move messages on, or to start a sum. forward: the
-   output of a layer is there; otherwise the gradient of its weights is, or, if it has been
-   asked for first, of its input. May be NULL. */
+/* Called between kernels: a chance to move messages on, or to start a sum. A layer's output is
+   there, the gradient of its input, or that of its weights. May be NULL. */
 enum chunk_event { CHUNK_FORWARD, CHUNK_INPUT, CHUNK_WEIGHT };
 typedef void chunk_hook(void *arg, int layer, enum chunk_event event);
 

@@ -122,6 +122,8 @@ void *pass_grad(const struct pass *p, const struct layer *l, int k);
 void pass_sum_begin(struct pass *p, struct view v, struct comm_request *sum);
 enum status pass_sum_end(struct pass *p, struct view v, struct comm_request *sum,
 			 struct error *err);
+/* to = from, also where from is fp32 samples and to is in 16 bit. */
+void pass_take_over(struct pass *p, struct view to, struct view from, int columns);
 /* Every rank's columns, one after the other in rows of their own, to all: member i brings rows
    [i * rows, (i + 1) * rows) of slices, which are as wide as a slice. */
 enum status pass_gather(struct pass *p, struct view slices, int columns, struct error *err);

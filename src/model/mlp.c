@@ -12,9 +12,15 @@ static bool is_last(const struct mlp *mlp, int i)
 	return i == mlp->depth - 1;
 }
 
+/* A norm or a bridge needs them, between all layers. */
+static bool has_whole_rows(const struct mlp *mlp)
+{
+	return mlp->norm != NORM_NONE || mlp->residual;
+}
+
 static enum linear_split split_of(const struct mlp *mlp, int i)
 {
-	if (mlp->norm != NORM_NONE || mlp->residual)
+	if (has_whole_rows(mlp))
 		return LINEAR_GATHERED;
 	if (i % 2)
 		return LINEAR_ROWS;
@@ -72,9 +78,11 @@ enum status mlp_build(struct model *m, const struct mlp *mlp, struct error *err)
 {
 	enum status st = OK;
 
-	for (int i = 0; i < mlp->depth; i++)
-		TRY(model_add(m, layer_at(mlp, i), err));
-	TRY(model_end(m, err));
-out:
-	return st;
+	for (int i = 0; i < mlp->depth && st == OK; i++) {
+		st = model_add(m, layer_at(mlp, i), err);
+		if (st == ERR_USAGE && is_last(mlp, i) && i > 0 && !has_whole_rows(mlp))
+			HINT(err, "or use an even number of layers, which ends with one that "
+				  "is split by its inputs");
+	}
+	return st == OK ? model_end(m, err) : st;
 }

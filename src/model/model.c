@@ -73,9 +73,10 @@ static uint64_t stream_of_name(const char *name)
 	return stream_id(STREAM_NAME, h >> 16);
 }
 
-static bool is_stream_taken(const struct model *m, uint64_t stream)
+/* By a tensor of the same layer of the list: those of others are named after other numbers. */
+static bool is_stream_taken(const struct model *m, int layer, uint64_t stream)
 {
-	for (int i = 0; i < m->n_tensors; i++)
+	for (int i = m->n_tensors - 1; i >= 0 && m->tensors[i].layer == layer; i--)
 		if (m->tensors[i].bound > 0 && m->tensors[i].stream == stream)
 			return true;
 	return false;
@@ -87,9 +88,10 @@ enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
 	if (!grow((void **)&m->tensors, m->n_tensors, sizeof(*m->tensors)))
 		return FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
 	snprintf(t.name, sizeof(t.name), "%s.%s", l->name, name);
-	if (!t.stream || is_stream_taken(m, t.stream))
+	if (!t.stream || is_stream_taken(m, l->number, t.stream))
 		t.stream = stream_of_name(t.name);
-	assert(t.bound <= 0 || !is_stream_taken(m, t.stream)); /* or two would be equal */
+	assert(t.bound <= 0 ||
+	       !is_stream_taken(m, l->number, t.stream)); /* or two would be equal */
 	t.layer = l->number;
 	m->tensors[m->n_tensors++] = t;
 	l->n_tensors++;

@@ -90,16 +90,15 @@ enum status partition_init(struct partition *p, const struct model *m, int stage
 	*p = (struct partition){.stages = stages, .chunks = chunks};
 	if (m->count < parts) {
 		if (chunks > 1)
-			FAIL(err, ERR_USAGE,
-			     "--depth %d is fewer layers than %d stages of %d chunks", m->count,
-			     stages, chunks);
+			FAIL(err, ERR_USAGE, "%d layers are fewer than %d stages of %d chunks",
+			     m->count, stages, chunks);
 		else
-			FAIL(err, ERR_USAGE, "--depth %d is fewer layers than --pp %d stages",
-			     m->count, stages);
-		return HINT(
-			err,
-			"every stage needs a layer: use --depth %d or more, or fewer stages",
-			parts);
+			FAIL(err, ERR_USAGE, "%d layers are fewer than %d stages", m->count,
+			     stages);
+		return HINT(err,
+			    "every stage needs a layer: use a depth of %d or more, or fewer "
+			    "stages",
+			    parts);
 	}
 	p->first = calloc((size_t)parts + 1, sizeof(int));
 	if (!p->first)

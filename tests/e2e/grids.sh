@@ -26,7 +26,7 @@ done
 bytes() { grep -o '"optimizer_bytes": [0-9]*' "$1/summary.json" | head -n 1 | cut -d' ' -f2; }
 [ "$(bytes zero1)" -lt $(($(bytes zero0) / 4 + 4096)) ] || fail "optimizer state: $(bytes zero0) and sharded $(bytes zero1)"
 
-expect_error 2 '--depth 3 is fewer layers than --pp 4 stages; every stage needs a layer' "$KOLM" train --pp 4 --depth 3
+expect_error 2 '3 layers are fewer than 4 stages; every stage needs a layer' "$KOLM" train --pp 4 --depth 3
 expect_error 2 'the 1000 outputs of layers.0 do not divide by --mp 3; --mp 2, 4, 5, .* would fit, or 1002 of them; see --dim' "$KOLM" train --mp 3 --dim 1000
 expect_error 2 'the 10 outputs of layers.2 do not divide by --mp 4; --mp 2, 5, 10 would fit, or 12 of them; see --widths' "$KOLM" train --mp 4 --widths 7,8,12,10,8 --norm rms
 expect_error 2 'DataParallel has whole replicas only' "$KOLM" train --grad-sync master --dp 2 --pp 2
@@ -69,7 +69,7 @@ grep -q '"collective_bytes": [1-9]' again/summary.json || fail "no bytes in coll
 # What goes out of one rank comes in to another.
 total() { grep -o "\"traffic_$1_bytes\": [0-9]*" again/summary.json | awk '{ n += $2 } END { print n }'; }
 [ "$(total in)" -gt 0 ] && [ "$(total in)" = "$(total out)" ] || fail "in $(total in), out $(total out)"
-expect_error 2 'use an even --depth' "$KOLM" train --data csv:digits/digits.csv --depth 3 --mp 4 --dim 16
+expect_error 2 'use an even number of layers' "$KOLM" train --data csv:digits/digits.csv --depth 3 --mp 4 --dim 16
 "$KOLM" verify --dim 16 --pp 2 --lr 1e6 --optimizer momentum >/dev/null 2>err.txt
 [ $? = 1 ] || fail "verify of a run that diverges"
 grep -q 'nothing to compare: on one rank the loss is not finite' err.txt || fail "diverging: $(cat err.txt)"
