@@ -11,8 +11,8 @@
 	X(F32, "fp32", "F32", 4) \
 	X(F16, "fp16", "F16", 2) \
 	X(BF16, "bf16", "BF16", 2)
-#define DTYPES(X)              \
-	PRECISIONS(X)          \
+#define DTYPES(X)               \
+	PRECISIONS(X)           \
 	X(I32, "i32", "I32", 4) \
 	X(BYTE, "byte", "U8", 1)
 #define DTYPE(name, ...) DTYPE_##name,

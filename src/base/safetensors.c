@@ -34,35 +34,47 @@ static void describe(struct json *j, const struct safetensors_entry *e)
 	json_end_object(j);
 }
 
-enum status safetensors_begin(struct file *f, const char *path,
-			      struct safetensors_entry *entries, size_t count,
-			      struct error *err)
+/* Spaces up to a multiple of 8 keep the data aligned for readers that map it. */
+enum status safetensors_describe(struct text *head, struct safetensors_entry *entries,
+				 size_t count, struct error *err)
 {
-	enum status st;
 	struct json j;
-	unsigned char length[8];
+	char length[8];
 
-	f->fd = -1;
 	lay_out(entries, count);
 	json_init(&j, false);
 	json_begin_object(&j, NULL);
 	for (size_t i = 0; i < count; i++)
 		describe(&j, &entries[i]);
 	json_end_object(&j);
-	/* Spaces up to a multiple of 8 keep the data aligned for readers that map it. */
 	while (!j.text.failed && j.text.len % 8)
 		text_add(&j.text, " ");
-	if (j.text.failed) {
-		st = FAIL(err, ERR_MEMORY, "no memory for the header of %s", path);
-		goto out;
-	}
 	for (int i = 0; i < 8; i++)
-		length[i] = (unsigned char)(j.text.len >> (8 * i));
-	TRY(file_create(f, path, err));
-	TRY(file_write(f, length, sizeof(length), err));
-	TRY(file_write(f, j.text.data, j.text.len, err));
-out:
+		length[i] = (char)(j.text.len >> (8 * i));
+	text_init(head);
+	text_add_n(head, length, sizeof(length));
+	text_add_n(head, j.text.data, j.text.len);
+	head->failed = head->failed || j.text.failed;
 	json_release(&j);
+	if (!head->failed)
+		return OK;
+	text_release(head);
+	return FAIL(err, ERR_MEMORY, "no memory to describe %zu tensors", count);
+}
+
+enum status safetensors_begin(struct file *f, const char *path,
+			      struct safetensors_entry *entries, size_t count,
+			      struct error *err)
+{
+	enum status st;
+	struct text head = {0};
+
+	f->fd = -1;
+	TRY(safetensors_describe(&head, entries, count, err));
+	TRY(file_create(f, path, err));
+	TRY(file_write(f, head.data, head.len, err));
+out:
+	text_release(&head);
 	if (st != OK)
 		file_abort(f);
 	return st;

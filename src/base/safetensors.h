@@ -11,6 +11,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 #include <stdint.h>
 
@@ -25,13 +26,16 @@ struct safetensors_entry {
 };
 
 struct safetensors {
-	char *file; /* the whole file, owned if safetensors_read filled it in */
+	char *file;    /* the whole file, owned if safetensors_read filled it in */
+	size_t mapped; /* or so many bytes that are mapped */
 	const char *data;
 	size_t count;
 	struct safetensors_entry *entries; /* in the order of their data */
 };
 
 enum status safetensors_read(struct safetensors *s, const char *path, struct error *err);
+/* The same, but what is never looked at is never read. */
+enum status safetensors_map(struct safetensors *s, const char *path, struct error *err);
 /* Parse size bytes that stay the caller's and must outlive s. */
 enum status safetensors_parse(struct safetensors *s, const void *bytes, size_t size,
 			      struct error *err);
@@ -48,5 +52,9 @@ const void *safetensors_data(const struct safetensors *s, const struct safetenso
 enum status safetensors_begin(struct file *f, const char *path,
 			      struct safetensors_entry *entries, size_t count,
 			      struct error *err);
+
+/* What stands before the data, for who writes it in another way; released by text_release. */
+enum status safetensors_describe(struct text *head, struct safetensors_entry *entries,
+				 size_t count, struct error *err);
 
 #endif

@@ -1,10 +1,15 @@
 /* safetensors_read.c - see safetensors.h */
 #include "base/safetensors.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { HEADER_LIMIT = 100 * 1000 * 1000 }; /* the format's own limit */
 
@@ -183,10 +188,46 @@ enum status safetensors_read(struct safetensors *s, const char *path, struct err
 	return st;
 }
 
+enum status safetensors_map(struct safetensors *s, const char *path, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat info;
+	char *bytes;
+	enum status st;
+
+	*s = (struct safetensors){0};
+	if (fd < 0 || fstat(fd, &info) || !S_ISREG(info.st_mode)) {
+		st = FAIL(err, ERR_USAGE, "can't read %s: %s", path,
+			  fd < 0 ? strerror(errno) : "not a regular file");
+		goto out;
+	}
+	if (info.st_size < 8) {
+		st = bad(err, "shorter than its 8-byte length field", "");
+		goto out;
+	}
+	bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (bytes == MAP_FAILED) {
+		st = FAIL(err, ERR_FAILED, "can't map %s: %s", path, strerror(errno));
+		goto out;
+	}
+	st = safetensors_parse(s, bytes, (size_t)info.st_size, err);
+	s->file = bytes;
+	s->mapped = (size_t)info.st_size;
+	if (st != OK)
+		safetensors_release(s);
+out:
+	if (fd >= 0)
+		close(fd);
+	return st;
+}
+
 void safetensors_release(struct safetensors *s)
 {
 	free(s->entries);
-	free(s->file);
+	if (s->mapped)
+		munmap(s->file, s->mapped);
+	else
+		free(s->file);
 	*s = (struct safetensors){0};
 }
 

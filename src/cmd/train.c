@@ -67,29 +67,32 @@ enum status training_plan(struct training *t, struct error *err)
 
 	TRY(open_grid(t, err));
 	limits = (struct inject_limits){grid_size(&t->grid), c->steps, c->micro_batches};
+	if (t->restarted)
+		return OK; /* what is left of it */
 	TRY(inject_parse(&t->inject, c->inject, &limits, err));
 out:
 	return st;
 }
 
-enum status training_run(struct training *t, struct error *err)
+/* Start the ranks and wait for their end; *lost takes how many of them were. */
+static enum status run_once(struct training *t, bool alone, int *lost, struct error *err)
 {
 	const struct config *c = &t->config;
-	struct launcher by;
-	bool alone = !launcher_detect(&by);
 	struct launch launch;
-	sigset_t signals;
 	enum status st;
 
-	if (alone)
-		signals_hold(&signals);
+	*lost = 0;
 	TRY(training_plan(t, err));
 	TRY(training_choose_screen(t, err));
 	/* A rank of a job may fail alone, and is then named. */
 	if (alone) {
 		TRY(training_prepare(t, err));
 		TRY(training_check_room(t, err));
-		TRY(training_claim(t, err));
+		if (!t->restarted)
+			TRY(training_claim(t, err));
+		TRY(training_find_start(t, err));
+		if (t->nothing_left)
+			goto out;
 	}
 	launch = (struct launch){.ranks = grid_size(&t->grid),
 				 .timeout_ms = c->timeout * 1e3,
@@ -99,8 +102,55 @@ enum status training_run(struct training *t, struct error *err)
 				 .grid = grid_size(&t->grid) > 1 ? &t->grid : NULL,
 				 .screen = t->screen,
 				 .hurry = training_hurry,
-				 .abandon = training_abandon};
+				 .abandon = training_abandon,
+				 .lost = lost};
 	TRY(launch_run(&launch, training_rank, t, err));
+out:
+	return st;
+}
+
+/* From the last checkpoint in the folder of the run, which stays claimed. */
+static enum status prepare_again(struct training *t, int lost, struct error *err)
+{
+	struct config *c = &t->config;
+	enum status st;
+
+	TRY(training_shrink(t, lost, err));
+	inject_survive(&t->inject, c->dp * c->pp * c->mp);
+	training_forget(t);
+	t->restarted++;
+	c->in_place = true;
+	snprintf(c->resume, sizeof(c->resume), "auto");
+	log_warn("restart %d of %d: from the last checkpoint, on a grid of %d x %d x %d, %d "
+		 "micro-batch%s of %d",
+		 t->restarted, c->restarts, c->dp, c->pp, c->mp, c->micro_batches,
+		 c->micro_batches == 1 ? "" : "es", c->micro_batch_size);
+out:
+	return st;
+}
+
+enum status training_run(struct training *t, struct error *err)
+{
+	struct launcher by;
+	bool alone = !launcher_detect(&by);
+	struct error failure = {0};
+	sigset_t signals;
+	enum status st;
+	int lost;
+
+	if (alone)
+		signals_hold(&signals);
+	for (;;) {
+		error_clear(&failure);
+		st = run_once(t, alone, &lost, &failure);
+		if (st == OK || !alone || !lost || t->restarted >= t->config.restarts)
+			break;
+		st = prepare_again(t, lost, err);
+		if (st != OK)
+			goto out;
+	}
+	if (st != OK)
+		st = error_copy(err, &failure);
 out:
 	training_release(t);
 	if (alone)
@@ -125,12 +175,18 @@ struct training *training_new(int argc, char *const *argv, struct error *err)
 	return t;
 }
 
-void training_free(struct training *t)
+void training_forget(struct training *t)
 {
+	checkpoint_close(&t->from);
 	schedule_release(&t->schedule);
 	partition_release(&t->partition);
 	model_release(&t->model);
 	data_close(&t->data);
+}
+
+void training_free(struct training *t)
+{
+	training_forget(t);
 	free(t);
 }
 

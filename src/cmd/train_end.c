@@ -66,10 +66,12 @@ static enum status stopped_by(int number, const struct training *t, struct error
 	const char *name;
 	enum status code = error_of_signal(number, &name);
 
-	FAIL(err, code, "stopped by %s after %d of %d steps", name, t->metrics.count,
-	     t->config.steps);
+	FAIL(err, code, "stopped by %s after %d of %d steps", name,
+	     t->metrics.first + t->metrics.count, t->config.steps);
 	if (t->discarded || t->run.fd < 0)
 		return code; /* there will be nothing to see */
+	if (t->saver.on && t->saver.written == t->done)
+		return HINT(err, "kolm train --resume %s goes on", t->run.folder);
 	return HINT(err, "what was measured is in %s", t->run.folder);
 }
 
@@ -93,6 +95,11 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.breakdowns = breakdowns,
 		.predicted = &t->predicted,
 		.interrupted = stopped != 0,
+		.resumed_from = t->from.state ? t->from.step : -1,
+		.restarts = t->restarted,
+		.weights_sha256 = t->saver.written == t->done && *t->saver.sha256
+					  ? t->saver.sha256
+					  : NULL,
 	};
 	TRY(breakdowns_init(breakdowns, t->kept.times, t->rank->ranks, &t->schedule, t->grid.pp,
 			    err));
@@ -173,6 +180,7 @@ enum status training_finish(struct training *t, struct error *err)
 			     t->metrics.losses, t->metrics.count, err));
 	if (t->record_folder && !t->stopped)
 		TRY(write_record(t, err));
+	TRY(training_save_end(t, err));
 	if (evaluated)
 		TRY(engine_evaluate(t->engine, t->data.held_out, fill_held_out, &t->data,
 				    &evaluation, err));

@@ -32,7 +32,7 @@ static enum status record(struct training *t, const struct step_metrics *s, stru
 	enum status st;
 
 	if (!isfinite(s->loss) && !device_is_virtual(t->dev) &&
-	    (s->step == 0 || isfinite(t->metrics.losses[s->step - 1])))
+	    (!t->metrics.count || isfinite(t->metrics.losses[t->metrics.count - 1])))
 		log_warn(
 			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
 			s->step);
@@ -129,6 +129,7 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.skipped = result.skipped;
 	t->stopped = result.stop;
 	t->done = step + 1;
+	t->samples += t->config.batch;
 	show_pulse(t, &s);
 	if (t->config.breakdown)
 		TRY(take_apart(t, &s, &breakdowns, err));
@@ -136,6 +137,8 @@ static enum status train_step(struct training *t, int step, struct error *err)
 		TRY(record(t, &s, err));
 	if (result.keep)
 		TRY(training_keep(t, err));
+	if (!t->stopped && t->done < t->config.steps)
+		TRY(training_save_step(t, result.word, err));
 out:
 	breakdowns_release(&breakdowns);
 	return st;
@@ -148,7 +151,10 @@ static enum status open_run(struct training *t, struct error *err)
 	enum status st = OK;
 
 	if (is_first(t)) {
-		TRY(run_create(&t->run, err));
+		if (t->from.state && c->in_place)
+			TRY(run_continue(&t->run, t->from.step, &t->metrics.first_loss, err));
+		else
+			TRY(run_create(&t->run, err));
 		TRY(run_write_config(&t->run, &c->values, t->argc, t->argv, err));
 	}
 	if (*c->dump_check)
@@ -172,11 +178,17 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 		TRY(training_prepare(t, err));
 		TRY(training_agree(t, err));
 		TRY(training_check_room(t, err));
-		if (is_first(t))
+		if (is_first(t)) {
 			TRY(training_claim(t, err));
+			TRY(training_find_start(t, err));
+		}
+		TRY(training_share_start(t, err));
+		if (t->nothing_left)
+			goto out;
 	}
 	TRY(training_open_engine(t, err));
-	TRY(metrics_init(&t->metrics, c->steps, c->warmup, err));
+	TRY(metrics_init(&t->metrics, t->from.state ? (int)t->from.step : 0, c->steps,
+			 c->warmup, err));
 	if (t->record_folder)
 		TRY(sketch_init(&t->sketch, t->engine, c->steps, err));
 	TRY(open_run(t, err));
@@ -187,10 +199,13 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(training_trace_begin(t, err));
 	if (rank->hurried)
 		TRY(training_keep(t, err));
-	for (int step = 0; step < (t->until ? t->until : c->steps) && !t->stopped; step++)
+	TRY(training_restore(t, err));
+	TRY(training_save_open(t, err));
+	for (int step = t->done; step < (t->until ? t->until : c->steps) && !t->stopped; step++)
 		TRY(train_step(t, step, err));
 	TRY(training_finish(t, err));
 out:
+	training_save_close(t);
 	training_close(t);
 	if (st == OK) { /* otherwise requests may be under way in what it holds */
 		training_trace_end(t);

@@ -45,7 +45,11 @@ enum status training_claim(struct training *t, struct error *err)
 	const struct config *c = &t->config;
 	enum status st;
 
-	TRY(run_claim(&t->run, c->run_dir, c->overwrite, err));
+	TRY(run_claim(&t->run, c->run_dir,
+		      c->in_place    ? RUN_CONTINUES
+		      : c->overwrite ? RUN_REPLACES
+				     : RUN_IS_NEW,
+		      err));
 	if (*c->dump_check && !is_same_folder(c->dump_check, t->run.folder))
 		TRY(folder_claim(&t->dump_claim, c->dump_check, err));
 out:
@@ -98,12 +102,12 @@ static enum dtype grad_type_of(const struct config *c)
 
 static void say_where(void *arg, const char *place)
 {
-	rank_at(arg, "%s", place);
+	rank_at(((const struct training *)arg)->rank, "%s", place);
 }
 
 static int asked_to_stop(void *arg)
 {
-	return rank_stop(arg);
+	return rank_stop(((const struct training *)arg)->rank);
 }
 
 struct engine_options training_engine_options(const struct training *t)
@@ -140,7 +144,10 @@ struct engine_options training_engine_options(const struct training *t)
 		.inject = &t->inject,
 		.pace = t->rank ? &t->rank->pace : NULL,
 		.records = (struct records *)&t->records,
-		.observer = {.arg = t->rank, .at = say_where, .stop = asked_to_stop},
+		.observer = {.arg = (struct training *)(uintptr_t)t,
+			     .at = say_where,
+			     .stop = asked_to_stop,
+			     .word = training_word},
 		.keep_ms = t->rank && t->rank->hurried ? KEEP_MS : 0,
 	};
 }
@@ -155,7 +162,8 @@ static enum status check_virtual(const struct training *t, struct error *err)
 		return HINT(err, "start all %d ranks on one machine: they only sleep",
 			    t->rank->ranks);
 	}
-	if (*t->config.dump_check || t->record_folder) {
+	if (*t->config.dump_check || t->record_folder || t->config.save ||
+	    *t->config.save_every || *t->config.resume) {
 		FAIL(err, ERR_USAGE, "a virtual device computes no weights to write down");
 		return HINT(err, "use --device cpu");
 	}

@@ -2,6 +2,7 @@
 #ifndef KOLM_CMD_TRAINING_H
 #define KOLM_CMD_TRAINING_H
 
+#include "cmd/saving.h"
 #include "config/config.h"
 #include "data/data.h"
 #include "engine/dump.h"
@@ -53,6 +54,10 @@ struct training {
 	struct partition partition;
 	struct schedule schedule;
 	struct prediction memory;
+	struct checkpoint from; /* that it goes on from; its state is NULL: from the start */
+	struct safetensors source[PART_COUNT]; /* its files, while they are read */
+	bool nothing_left;		       /* all steps were done before */
+	int restarted;			       /* times, by its supervisor */
 	/* of each rank */
 	struct rank *rank;
 	struct device *dev;
@@ -66,8 +71,10 @@ struct training {
 	struct rank_summary *summaries; /* (ranks) */
 	struct engine_times *all_times; /* (ranks) */
 	int done;			/* steps */
-	int stopped;			/* the signal that has ended the run, or 0 */
-	enum launch_screen screen;	/* while it runs */
+	int64_t samples;		/* seen in them */
+	struct saver saver;
+	int stopped;		   /* the signal that has ended the run, or 0 */
+	enum launch_screen screen; /* while it runs */
 	/* of rank 0, and of the supervisor that has claimed their folders */
 	struct run run;
 	struct folder dump_claim;
@@ -79,6 +86,8 @@ struct training {
 /* With its command line; released and freed by training_free. NULL: no memory. */
 struct training *training_new(int argc, char *const *argv, struct error *err);
 void training_free(struct training *t);
+/* What training_prepare has made goes: it will be made again. */
+void training_forget(struct training *t);
 
 /* Start the ranks of a run whose config was read, and wait for its end. */
 enum status training_run(struct training *t, struct error *err);
@@ -130,6 +139,27 @@ enum status training_plan(struct training *t, struct error *err);
    attach to the run, until its folder is released. */
 enum status training_choose_screen(struct training *t, struct error *err);
 enum status training_announce(struct training *t, struct error *err);
+
+/*
+ * train_save.c: everything that a checkpoint needs, before the first step; what a rank has to
+ * tell the others with each step; then, after each step, whatever is due; when the run has
+ * ended, the last one. Sums and names are in t->saver.
+ */
+enum status training_save_open(struct training *t, struct error *err);
+struct engine_word training_word(void *arg);
+enum status training_save_step(struct training *t, struct engine_word word, struct error *err);
+enum status training_save_end(struct training *t, struct error *err);
+void training_save_close(struct training *t);
+
+/*
+ * train_resume.c: where the run goes on from, looked for by who has claimed its folder; in a
+ * job the others then hear of it. Every rank goes on from there.
+ */
+enum status training_find_start(struct training *t, struct error *err);
+enum status training_share_start(struct training *t, struct error *err);
+enum status training_restore(struct training *t, struct error *err);
+/* A rank was lost: make the grid smaller, if that is wanted. */
+enum status training_shrink(struct training *t, int lost, struct error *err);
 
 /* train_trace.c: memory for what each rank records; when the last step is over, all of it to
    rank 0; rank 0 writes it down. */

@@ -161,7 +161,9 @@ static enum status prepare(struct training *t, const struct setup *s, const stru
 		c->init_scale = s->init_scale;
 	c->quiet = true;
 	c->trace = 0;
-	c->dump_check[0] = '\0';
+	c->dump_check[0] = c->save_every[0] = '\0';
+	c->save = false;
+	c->restarts = 0;
 	snprintf(c->run_dir, sizeof(c->run_dir), "%.*s", PATH_MAX - 1, folder);
 	log_set_level(LOG_QUIET);
 out:

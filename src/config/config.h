@@ -35,6 +35,14 @@ enum config_log_format { CONFIG_LOG_FORMATS(CONFIG_LOG_FORMAT) };
 	X(AUTO, "auto") X(SCREEN, "screen") X(PLAIN, "plain") X(RANKS, "ranks")
 #define CONFIG_PROGRESS(name, ...) PROGRESS_##name,
 enum config_progress { CONFIG_PROGRESSES(CONFIG_PROGRESS) };
+extern const char *const progress_names[];
+
+enum { DIM_MAX = 1 << 20, DEPTH_MAX = 4096 };
+
+/* Along which axis the grid of a run that goes on without a rank is smaller. */
+#define CONFIG_ELASTICS(X)	  X(DP, "dp") X(NONE, "none")
+#define CONFIG_ELASTIC(name, ...) ELASTIC_##name,
+enum config_elastic { CONFIG_ELASTICS(CONFIG_ELASTIC) };
 
 struct config {
 	/* the grid; 0: auto */
@@ -77,6 +85,16 @@ struct config {
 	char inject[1024];
 	double timeout; /* s */
 	double holdout;
+	/* checkpoints */
+	bool save;
+	char save_every[32];   /* "": never; what it says: */
+	int save_every_steps;  /* or 0 */
+	double save_every_ms;  /* or 0 */
+	int save_last;	       /* checkpoints that are kept; 0: all */
+	char resume[PATH_MAX]; /* a run, a checkpoint, or "auto" */
+	bool in_place;	       /* the run that goes on is that of run_dir */
+	int restarts;
+	int elastic; /* enum config_elastic */
 	/* the machine */
 	char device[128];
 	uint64_t device_memory;
@@ -95,6 +113,8 @@ extern const struct option_table config_table;
 
 /* The arguments behind "kolm train". config->values.help is set if help is wanted. */
 enum status config_read(struct config *c, int argc, char *const *argv, struct error *err);
+/* resume.c, a part of it: the options of what is resumed, which the command line overrules. */
+enum status config_read_resume(struct config *c, struct error *err);
 /* When the grid is known: what two of batch, micro-batches and their size leave open. */
 enum status config_resolve_batch(struct config *c, struct error *err);
 

@@ -46,7 +46,7 @@ struct option {
 /* Who set an option; the higher one wins. */
 enum option_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_COMMAND_LINE };
 
-enum { OPTION_MAX = 64, OPTION_POSITIONAL_MAX = 32 };
+enum { OPTION_MAX = 128, OPTION_POSITIONAL_MAX = 32 };
 
 struct option_table {
 	const char *command; /* "train" */

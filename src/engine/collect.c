@@ -147,12 +147,7 @@ enum status collect_masters(struct engine *e, int replica, collect_fn *fn, void 
 
 	if (e->weights.type == DTYPE_F32)
 		return collect_weights(e, replica, fn, arg, err);
-	if (!e->passage.masters)
-		TRY(device_alloc_shared(e->dev, MEMORY_COMM, e->weights.size * sizeof(float),
-					"the fp32 weights on their way",
-					(void **)&e->passage.masters, err));
-	TRY(sync_masters(&e->sync, &e->optim, e->passage.masters, err));
-	c.flat = e->passage.masters;
+	TRY(engine_spread(e, e->optim.master, &c.flat, err));
 	TRY(collect(&c, err));
 out:
 	return st;

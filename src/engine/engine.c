@@ -270,7 +270,7 @@ void engine_free(struct engine *e)
 		comm_give_back(e->options.world, e->reports);
 	}
 	free(e->passage.rows);
-	device_free(e->dev, e->passage.masters);
+	device_free(e->dev, e->passage.flat);
 	device_free(e->dev, e->outputs.data);
 	device_free(e->dev, e->all.memory);
 	device_free(e->dev, e->batch.memory);

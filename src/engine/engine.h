@@ -26,12 +26,19 @@ struct engine; /* opaque, see impl.h */
    tensors on their way to rank 0. */
 enum engine_channel { CHANNEL_FORWARD, CHANNEL_BACKWARD, CHANNEL_MASTER, CHANNEL_TENSORS };
 
-/* Who looks after this rank: it is told where the rank is, and says when to stop (a signal's
-   number, or 0). Either may be NULL. */
+/* What a rank has for the others to know with every step. */
+struct engine_word {
+	double asked; /* the largest of all ranks */
+	double busy;  /* of all ranks, added up */
+};
+
+/* Who looks after this rank: it is told where the rank is, says when to stop (a signal's
+   number, or 0), and has a word for the others. Any may be NULL. */
 struct engine_observer {
 	void *arg;
 	void (*at)(void *arg, const char *place);
 	int (*stop)(void *arg);
+	struct engine_word (*word)(void *arg);
 };
 
 struct engine_options {
@@ -78,6 +85,7 @@ struct step_result {
 	bool skipped;	   /* the gradients were not finite: no update */
 	int stop;	   /* the signal that asks for an end, the same on all ranks; or 0 */
 	bool keep; /* it is time to collect what the ranks have measured; on all ranks */
+	struct engine_word word; /* of all ranks */
 };
 
 struct evaluation {

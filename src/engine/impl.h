@@ -85,10 +85,11 @@ struct engine {
 	double *numbers;	/* (NUMBER_COUNT), in device memory */
 	struct report *reports; /* (ranks) what each rank knows of a step */
 	struct execution run;
-	/* collect.c: tensors on their way to rank 0, from the first time on: of one slice, put
-	   together, in the host's memory; those of the optimizer, in the device's. */
+	/* Tensors on their way, from the first time on: of one slice, put together, in the
+	   host's memory (collect.c); what the optimizer keeps, of all replicas, in the device's
+	   (snapshot.c). */
 	struct {
-		float *piece, *rows, *masters;
+		float *piece, *rows, *flat;
 	} passage;
 	int64_t sum_bytes; /* brought to sums over the slices so far */
 	struct traffic_count traffic;
@@ -102,6 +103,7 @@ struct engine {
 struct report {
 	double loss, squares, correct, stop;
 	double keep; /* of the sum: rank 0's */
+	struct engine_word word;
 };
 
 /* engine.c: does this rank begin or end the pipeline? Samples of a step, of this replica. */
@@ -127,6 +129,9 @@ void engine_say(struct engine *e, const char *fmt, ...) __attribute__((format(pr
 void engine_reach(struct engine *e, enum inject_at at, int micro_batch);
 /* The STEP of a schedule: wait for the sums, clip, update. */
 enum status engine_update(struct engine *e, struct error *err);
+
+/* snapshot.c: an array of the optimizer as one like the model's. */
+enum status engine_spread(struct engine *e, float *state, void **flat, struct error *err);
 
 /* message.c */
 void message_send(struct engine *e, struct comm *c, int peer, enum engine_channel channel,

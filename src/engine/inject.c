@@ -154,6 +154,25 @@ out:
 	return st;
 }
 
+static bool is_fatal(const struct injection *i)
+{
+	return i->action == INJECT_KILL || i->action == INJECT_HANG;
+}
+
+void inject_survive(struct inject_plan *p, int ranks)
+{
+	int first = -1, n = 0;
+
+	for (int k = 0; k < p->count; k++)
+		if (is_fatal(&p->list[k]) &&
+		    (first < 0 || p->list[k].step < p->list[first].step))
+			first = k;
+	for (int k = 0; k < p->count; k++)
+		if (k != first && p->list[k].rank < ranks)
+			p->list[n++] = p->list[k];
+	p->count = n;
+}
+
 static bool applies(const struct injection *i, int rank, int step)
 {
 	return (i->rank < 0 || i->rank == rank) && (i->step < 0 || i->step == step);

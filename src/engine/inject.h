@@ -71,6 +71,10 @@ struct inject_limits {
 enum status inject_parse(struct inject_plan *p, const char *text,
 			 const struct inject_limits *limits, struct error *err);
 
+/* A rank was lost, and its run goes on with so many: the first kill or hang has done its work,
+   and what is meant for ranks that are no more goes too. */
+void inject_survive(struct inject_plan *p, int ranks);
+
 /* This rank is there: do what is planned for it; it sleeps in its own time. */
 void inject_do(const struct inject_plan *p, int rank, int step, enum inject_at at,
 	       struct pace *pace);

@@ -82,6 +82,8 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 		sum->squares += e->reports[i].squares;
 		sum->correct += e->reports[i].correct;
 		sum->stop = fmax(sum->stop, e->reports[i].stop);
+		sum->word.asked = fmax(sum->word.asked, e->reports[i].word.asked);
+		sum->word.busy += e->reports[i].word.busy;
 	}
 out:
 	return st;
@@ -104,6 +106,7 @@ out:
 static struct report report_of(const struct engine *e)
 {
 	const struct engine_options *o = &e->options;
+	const struct engine_observer *by = &o->observer;
 	double numbers[NUMBER_COUNT];
 
 	device_numbers(e->dev, e->numbers, NUMBER_COUNT, numbers);
@@ -116,7 +119,8 @@ static struct report report_of(const struct engine *e)
 				: 0,
 		.squares = numbers[NUMBER_SQUARES],
 		.stop = engine_stop(e),
-		.keep = o->keep_ms > 0 && clock_ms() - e->kept_at > o->keep_ms};
+		.keep = o->keep_ms > 0 && clock_ms() - e->kept_at > o->keep_ms,
+		.word = by->word ? by->word(by->arg) : (struct engine_word){0}};
 }
 
 bool engine_looks(const struct engine *e)
@@ -189,6 +193,7 @@ enum status engine_update(struct engine *e, struct error *err)
 	result->loss = sum.loss;
 	result->stop = (int)sum.stop;
 	result->keep = sum.keep > 0;
+	result->word = sum.word;
 	watch_end(e, w, RECORD_UPDATE, NULL);
 out:
 	return st;

@@ -83,6 +83,23 @@ static void own_range(const struct sync *s, const struct bucket *b, size_t *begi
 	range_of(s, b, s->zero, begin, end);
 }
 
+/* Where the state of a bucket of ours begins: behind that of those before it, which is ours
+   alone; otherwise where the bucket itself does. */
+static size_t state_begin(const struct sync *s, const struct bucket *b)
+{
+	size_t at = 0;
+
+	if (!s->zero)
+		return b->begin;
+	for (const struct bucket *i = s->buckets; i < b; i++) {
+		size_t begin, end;
+
+		own_range(s, i, &begin, &end);
+		at += end - begin;
+	}
+	return at;
+}
+
 size_t sync_state_size(const struct sync *s)
 {
 	size_t n = 0;
@@ -228,34 +245,42 @@ void sync_squares(const struct sync *s, double *squares)
 void sync_update(struct sync *s, struct optim *o, double *squares)
 {
 	const struct weights *w = s->weights;
-	size_t at = 0;
 
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
 		optim_apply(o, flat_at(w->param, w->type, begin),
-			    flat_at(w->grad, w->grad_type, begin), at, end - begin, squares);
+			    flat_at(w->grad, w->grad_type, begin),
+			    state_begin(s, &s->buckets[i]), end - begin, squares);
 		leave_out_replicated(s, begin, end, squares);
-		at += end - begin;
 	}
 }
 
-void sync_fill_master(const struct sync *s, struct optim *o)
+/* Between the parameters and the fp32 ones that the optimizer keeps, one from the other. */
+static void cast_own(const struct sync *s, const struct optim *o, bool to_master)
 {
 	const struct weights *w = s->weights;
-	size_t at = 0;
 
 	if (s->kind == SYNC_MASTER && s->number > 0)
 		return;
 	for (int i = 0; i < s->n_buckets && o->master; i++) {
+		float *master = o->master + state_begin(s, &s->buckets[i]);
 		size_t begin, end;
+		void *param;
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		device_cast(w->dev, flat_at(w->param, w->type, begin), w->type, o->master + at,
-			    DTYPE_F32, end - begin);
-		at += end - begin;
+		param = flat_at(w->param, w->type, begin);
+		if (to_master)
+			device_cast(w->dev, param, w->type, master, DTYPE_F32, end - begin);
+		else
+			device_cast(w->dev, master, DTYPE_F32, param, w->type, end - begin);
 	}
+}
+
+void sync_fill_master(const struct sync *s, const struct optim *o)
+{
+	cast_own(s, o, true);
 }
 
 /* Where the state is sharded, every replica has its slice of each bucket: give it to all. */
@@ -286,19 +311,36 @@ enum status sync_share_gradients(struct sync *s, struct error *err)
 	return share(s, s->weights->grad, s->weights->grad_type, err);
 }
 
-enum status sync_masters(struct sync *s, const struct optim *o, float *flat, struct error *err)
+enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err)
 {
-	size_t at = 0;
+	cast_own(s, o, false);
+	return sync_share(s, err);
+}
 
+/* Between the state of ours and an array like the model's, from one to the other. */
+static void copy_own(const struct sync *s, float *state, float *flat, bool to_flat)
+{
 	for (int i = 0; i < s->n_buckets && (s->kind != SYNC_MASTER || s->number == 0); i++) {
-		size_t begin, end;
+		size_t at = state_begin(s, &s->buckets[i]), begin, end;
 
 		own_range(s, &s->buckets[i], &begin, &end);
 		for (size_t n; begin < end; begin += n, at += n) {
+			struct view there = {.data = flat + begin}, ours = {.data = state + at};
+
 			n = end - begin < PIECE ? end - begin : PIECE;
-			device_copy(s->weights->dev, (struct view){.data = flat + begin}, 0,
-				    (struct view){.data = o->master + at}, 0, 1, (int)n);
+			device_copy(s->weights->dev, to_flat ? there : ours, 0,
+				    to_flat ? ours : there, 0, 1, (int)n);
 		}
 	}
+}
+
+enum status sync_spread(struct sync *s, const float *state, float *flat, struct error *err)
+{
+	copy_own(s, (float *)(uintptr_t)state, flat, true);
 	return share(s, flat, DTYPE_F32, err);
+}
+
+void sync_keep(const struct sync *s, const float *flat, float *state)
+{
+	copy_own(s, state, (float *)(uintptr_t)flat, false);
 }

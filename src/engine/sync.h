@@ -72,13 +72,18 @@ enum status sync_finish(struct sync *s, struct error *err);
 void sync_squares(const struct sync *s, double *squares);
 /* Update what is ours; the squares of its gradients likewise. */
 void sync_update(struct sync *s, struct optim *o, double *squares);
-/* 16-bit training: the fp32 parameters that the optimizer keeps, from those at the start. */
-void sync_fill_master(const struct sync *s, struct optim *o);
+/* 16-bit training: the fp32 parameters that the optimizer keeps, from those at the start; and
+   the other way round, on all replicas. */
+void sync_fill_master(const struct sync *s, const struct optim *o);
+enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err);
 /* Give our parameters to the replicas that need them. */
 enum status sync_share(struct sync *s, struct error *err);
-/* For who wants to see all of it on every replica: the sums of a step; in 16-bit training, the
-   fp32 parameters, into an array like the model's that other ranks can reach. */
+/* For who wants to see all of it on every replica: the sums of a step; what the optimizer
+   keeps, into an array like the model's that other ranks can reach. Without --zero 1 the
+   optimizer's own arrays are like that. */
 enum status sync_share_gradients(struct sync *s, struct error *err);
-enum status sync_masters(struct sync *s, const struct optim *o, float *flat, struct error *err);
+enum status sync_spread(struct sync *s, const float *state, float *flat, struct error *err);
+/* From such an array to the part of ours. */
+void sync_keep(const struct sync *s, const float *flat, float *state);
 
 #endif

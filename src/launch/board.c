@@ -27,6 +27,16 @@ int rank_stop(const struct rank *r)
 	return atomic_load_explicit(r->stop, memory_order_relaxed);
 }
 
+bool rank_asked(const struct rank *r)
+{
+	return atomic_load_explicit(&r->board->asked, memory_order_relaxed);
+}
+
+void rank_answered(struct rank *r)
+{
+	atomic_store_explicit(&r->board->asked, false, memory_order_relaxed);
+}
+
 void board_name(const struct launch *l, int rank, const char *host, char *buf, size_t size)
 {
 	char place[64] = "", here[64] = "this machine";

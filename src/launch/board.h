@@ -14,6 +14,7 @@ struct board_rank {
 	_Atomic int number, pid; /* of the rank, in the world */
 	_Atomic uint64_t beats;	 /* grows with every rank_at */
 	_Atomic int stop;	 /* the signal that asks for an orderly end */
+	_Atomic bool asked;	 /* SIGUSR1 asks for a checkpoint */
 	_Atomic bool stopped;	 /* by SIGSTOP: its neighbour in a job has seen that */
 	char at[96];		 /* where it is */
 	struct pulse pulse;	 /* how its training goes */

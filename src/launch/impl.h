@@ -50,10 +50,11 @@ struct supervisor {
 	double asked_at;	/* ms */
 	struct child *children; /* (ranks) */
 	int running;
+	int lost; /* ranks that were killed, or hang */
 	double last_poll;
 	double still_ms; /* watched without a sign of life of anybody */
 	sigset_t signals, before;
-	struct sigaction actions[5]; /* of those we take, before */
+	struct sigaction actions[6]; /* of those we take, before */
 	struct progress *progress;   /* the screen, or NULL */
 };
 

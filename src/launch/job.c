@@ -28,11 +28,24 @@ static void on_signal(int number)
 		board->stop = number;
 }
 
+static void on_warning(int number)
+{
+	struct board_rank *board = rank_own_board();
+
+	(void)number;
+	if (board)
+		board->asked = true;
+}
+
 static void catch_signals(bool graceful)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction before, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
+	struct sigaction warning = {.sa_handler = on_warning, .sa_flags = SA_RESTART};
+
+	if (graceful)
+		sigaction(SIGUSR1, &warning, NULL);
 	for (size_t i = 0; graceful && i < ARRAY_SIZE(numbers); i++) {
 		sigaction(numbers[i], NULL, &before);
 		if (numbers[i] != SIGHUP || before.sa_handler != SIG_IGN) /* nohup */

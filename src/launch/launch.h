@@ -65,6 +65,10 @@ void rank_at(struct rank *r, const char *fmt, ...) __attribute__((format(printf,
    different times: they have to agree. */
 int rank_stop(const struct rank *r);
 
+/* Has SIGUSR1 asked this rank for a checkpoint? Until it says that it will do it. */
+bool rank_asked(const struct rank *r);
+void rank_answered(struct rank *r);
+
 typedef enum status rank_fn(struct rank *r, void *arg, struct error *err);
 
 enum launch_screen {
@@ -94,6 +98,8 @@ struct launch {
 	 * not whole. May be NULL.
 	 */
 	void (*abandon)(void *arg);
+	int *lost; /* takes how many ranks were killed or hung, all others being well; may be
+		      NULL */
 };
 
 /* Called by the main thread, with no other thread running. err names the root cause;

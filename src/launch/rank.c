@@ -87,6 +87,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 	   group, but it is the supervisor who decides. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
 	signal(SIGTERM, start->launch->graceful ? SIG_IGN : SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != start->supervisor)

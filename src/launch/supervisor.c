@@ -43,6 +43,21 @@ static void stop_all(struct supervisor *s)
 		}
 }
 
+/* Others that were killed at the same time as the first. */
+static void count_lost(struct supervisor *s)
+{
+	for (int i = 0; i < s->launch->ranks; i++) {
+		struct child *c = &s->children[i];
+		int status;
+
+		if (c->pid <= 0 || waitpid(c->pid, &status, WNOHANG) != c->pid)
+			continue;
+		c->pid = 0;
+		s->running--;
+		s->lost += WIFSIGNALED(status);
+	}
+}
+
 /* Collect ranks that have ended; the first failure ends the run. */
 static enum status reap(struct supervisor *s, struct error *err)
 {
@@ -60,6 +75,8 @@ static enum status reap(struct supervisor *s, struct error *err)
 		c->pid = 0;
 		s->running--;
 		s->still_ms = 0; /* those that it has set free need a moment */
+		if (WIFSIGNALED(status))
+			s->lost++;
 		if (!WIFEXITED(status) || WEXITSTATUS(status))
 			return supervisor_failed(s, i, status, err);
 	}
@@ -99,7 +116,10 @@ static enum status check_progress(struct supervisor *s, struct error *err)
 		c->signs = signs;
 		one = one || c->idle_ms > limit;
 	}
-	return one || s->still_ms > limit ? supervisor_hangs(s, err) : OK;
+	if (!one && s->still_ms <= limit)
+		return OK;
+	s->lost = 1;
+	return supervisor_hangs(s, err);
 }
 
 /* The first signal asks ranks that can to end by themselves; the next ends them. */
@@ -139,6 +159,8 @@ static enum status watch(struct supervisor *s, struct error *err)
 	while (s->running > 0) {
 		int number = sigtimedwait(&s->signals, NULL, &poll);
 
+		if (number == SIGUSR1)
+			board_of(s->memory, 0)->asked = true;
 		if (number == SIGINT || number == SIGTERM || number == SIGHUP)
 			TRY(on_signal(s, number, err));
 		if (number == SIGCONT || was_continued())
@@ -181,7 +203,7 @@ static enum status start_ranks(struct supervisor *s, rank_fn *fn, void *arg, str
 	return OK;
 }
 
-static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGCONT};
+static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGUSR1};
 
 /*
  * The signals that we wait for. What is ignored never reaches us: a shell has its
@@ -231,6 +253,10 @@ static enum status supervise(const struct launch *l, rank_fn *fn, void *arg, str
 	TRY(start_ranks(&s, fn, arg, err));
 	TRY(watch(&s, err));
 out:
+	if (s.lost)
+		count_lost(&s);
+	if (l->lost)
+		*l->lost = s.lost;
 	if (s.children && s.running > 0)
 		stop_all(&s);
 	progress_end(s.progress);

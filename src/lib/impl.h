@@ -39,7 +39,7 @@ struct own_config {
 	const struct kolm_layer_kind *kind;
 	double flops;
 	struct own_scratch *scratch; /* the engine's; set when it is made */
-	max_align_t callers[]; /* its config */
+	max_align_t callers[];	     /* its config */
 };
 extern const struct layer_ops layer_own;
 struct layer *layer_own_new(const struct wanted_layer *w);

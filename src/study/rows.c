@@ -1,4 +1,5 @@
-/* rows.c - which rows are meant: those that match, and the same ones elsewhere; see results.h */
+/* rows.c - which rows are meant: those that match, and the same ones elsewhere; see results.h
+ */
 #include "study/results.h"
 #include "base/units.h"
 

@@ -157,7 +157,8 @@ void table_add_text(const struct tables *t, const json_t *table, struct text *ou
 		text_printable(cell, sizeof(cell), raw);
 		width[i] = width_of(cell);
 		for (int k = 0; k < r->count; k++) {
-			format_cell(r, &r->rows[k], table_column(r, table, i), raw, sizeof(raw));
+			format_cell(r, &r->rows[k], table_column(r, table, i), raw,
+				    sizeof(raw));
 			text_printable(cell, sizeof(cell), raw);
 			if (table_shows(r, table, &r->rows[k]) && width_of(cell) > width[i])
 				width[i] = width_of(cell);

@@ -2,14 +2,16 @@
 #include "trace/metrics.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum status metrics_init(struct metrics *m, int steps, int warmup, struct error *err)
+enum status metrics_init(struct metrics *m, int first, int steps, int warmup, struct error *err)
 {
-	size_t n = (size_t)steps;
+	size_t n = (size_t)steps + 1;
 
-	*m = (struct metrics){.capacity = steps, .warmup = warmup};
+	*m = (struct metrics){
+		.first = first, .first_loss = NAN, .capacity = steps, .warmup = warmup};
 	m->losses = calloc(n, sizeof(double));
 	m->ms = calloc(n, sizeof(double));
 	m->sorted = calloc(n, sizeof(double));
@@ -25,6 +27,11 @@ void metrics_release(struct metrics *m)
 	free(m->ms);
 	free(m->sorted);
 	*m = (struct metrics){0};
+}
+
+double metrics_first_loss(const struct metrics *m)
+{
+	return m->first || !m->count ? m->first_loss : m->losses[0];
 }
 
 void metrics_add(struct metrics *m, const struct step_metrics *s)

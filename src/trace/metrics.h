@@ -22,6 +22,8 @@ struct step_metrics {
 };
 
 struct metrics {
+	int first; /* the step that it begins with: those before were in another process */
+	double first_loss; /* of step 0, where that was one of them; NAN: not known */
 	int capacity, count, warmup;
 	int skipped;	/* steps without an update */
 	double *losses; /* of every step */
@@ -29,8 +31,12 @@ struct metrics {
 	double *sorted; /* working memory of the statistics */
 };
 
-enum status metrics_init(struct metrics *m, int steps, int warmup, struct error *err);
+/* For so many steps from first on. */
+enum status metrics_init(struct metrics *m, int first, int steps, int warmup,
+			 struct error *err);
 void metrics_release(struct metrics *m);
+
+double metrics_first_loss(const struct metrics *m);
 
 void metrics_add(struct metrics *m, const struct step_metrics *s);
 

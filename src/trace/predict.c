@@ -202,8 +202,7 @@ enum status predict_step(const struct profile *p, struct timeline *out,
 				       t->linked ? t->latency_ns * 1e-6 : p->message.ms};
 	struct part_cost *parts =
 		calloc((size_t)t->grid.pp * (size_t)t->chunks, sizeof(*parts));
-	struct costs costs = {
-		.parts = parts, .stop_and_wait = t->base, .send_early = !t->base};
+	struct costs costs = {.parts = parts, .stop_and_wait = t->base, .send_early = !t->base};
 	enum status st;
 
 	if (!parts)

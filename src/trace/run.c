@@ -174,9 +174,14 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_int(j, "parameters", model_parameters(engine_options(s->engine)->model));
 	json_put_int(j, "batch", s->config->batch);
 	json_put_int(j, "micro_batches", s->config->micro_batches);
-	json_put_int(j, "steps", n);
+	json_put_int(j, "steps", n + s->metrics->first);
 	json_put_int(j, "warmup", s->config->warmup);
 	json_put_bool(j, "interrupted", s->interrupted);
+	if (s->resumed_from >= 0)
+		json_put_int(j, "resumed_from", s->resumed_from);
+	json_put_int(j, "restarts", s->restarts);
+	if (s->weights_sha256)
+		json_put_string(j, "weights_sha256", s->weights_sha256);
 	json_begin_object(j, "step_ms");
 	json_put_double(j, "median", ms.median);
 	json_put_double(j, "mean", ms.mean);
@@ -186,7 +191,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_end_object(j);
 	json_put_double(j, "samples_per_s", run_samples_per_s(s));
 	json_put_double(j, "gflops", run_gflops(s));
-	json_put_double(j, "first_loss", n ? s->metrics->losses[0] : NAN);
+	json_put_double(j, "first_loss", metrics_first_loss(s->metrics));
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
 	json_put_int(j, "skipped_steps", s->metrics->skipped);
 	put_prediction(j, s->predicted);

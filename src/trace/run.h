@@ -30,16 +30,22 @@ struct run {
 /*
  * Before the ranks start: a folder for this run alone (a name is made up if folder is ""). It
  * is refused if another run is using it, and if it holds another run's files unless these may
- * be overwritten. Ranks that are forked afterwards write to it. When they have ended,
- * run_release removes what they could not finish; only the process that has claimed it can.
+ * be replaced or this is the same run, which goes on. Ranks that are forked afterwards write to
+ * it. When they have ended, run_release removes what they could not finish; only the process
+ * that has claimed it can.
  */
-enum status run_claim(struct run *r, const char *folder, bool overwrite, struct error *err);
+enum run_claims { RUN_IS_NEW, RUN_REPLACES, RUN_CONTINUES };
+enum status run_claim(struct run *r, const char *folder, enum run_claims how,
+		      struct error *err);
 void run_release(struct run *r);
 /* Where a run was killed, or is about to end: what it has measured stays, the rest goes. */
 void run_tidy(const char *folder);
 
 /* In rank 0: the files of an earlier run go, and the first of this one's are made. */
 enum status run_create(struct run *r, struct error *err);
+/* Instead, for a run that goes on: what it has written of its first steps stays, the rest goes.
+ *first_loss takes its first loss, or NAN. */
+enum status run_continue(struct run *r, int64_t steps, double *first_loss, struct error *err);
 enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
 			     char *const *argv, struct error *err);
 /* Append a step; batch turns time into samples per second. */
@@ -68,6 +74,9 @@ struct run_summary {
 	const struct breakdowns *breakdowns; /* of the steps that count */
 	const struct prediction_of_step *predicted;
 	bool interrupted;
+	int64_t resumed_from;	    /* the step, or -1 */
+	int restarts;		    /* so far */
+	const char *weights_sha256; /* NULL: nothing was saved */
 };
 
 enum status run_write_summary(const struct run *r, const struct run_summary *s,

@@ -2,12 +2,16 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "checkpoint/store.h"
 #include "launch/attach.h"
 #include "trace/run.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +23,7 @@ static const char *const names[] = {"config.json", "command.txt", "metrics.jsonl
 static void clear(struct folder *dead)
 {
 	attach_withdraw(dead->path);
+	store_tidy(dead->path);
 	folder_release(dead);
 }
 
@@ -93,11 +98,16 @@ static enum status check_unused(const char *folder, struct error *err)
 		return HINT(err, "add --overwrite to replace that run, or choose another "
 				 "--run-dir");
 	}
+	if (store_has_any(folder)) {
+		FAIL(err, ERR_USAGE, "%.300s holds the checkpoints of another run", folder);
+		return HINT(err, "--resume %.100s goes on with it, --overwrite replaces it",
+			    folder);
+	}
 out:
 	return st;
 }
 
-enum status run_claim(struct run *r, const char *folder, bool overwrite, struct error *err)
+enum status run_claim(struct run *r, const char *folder, enum run_claims how, struct error *err)
 {
 	enum status st;
 
@@ -105,7 +115,8 @@ enum status run_claim(struct run *r, const char *folder, bool overwrite, struct 
 	snprintf(r->folder, sizeof(r->folder), "%s", r->claim.path);
 	if (r->claim.fd >= 0)
 		attach_withdraw(r->folder); /* of a run that was killed */
-	if (!overwrite)
+	store_tidy(r->folder);
+	if (how == RUN_IS_NEW)
 		TRY(check_unused(r->folder, err));
 out:
 	if (st != OK)
@@ -115,35 +126,90 @@ out:
 
 void run_release(struct run *r)
 {
-	if (*r->claim.path && r->claim.owner == getpid())
+	if (*r->claim.path && r->claim.owner == getpid()) {
 		attach_withdraw(r->folder); /* rank 0 may not have come to it */
+		store_tidy(r->folder);
+	}
 	folder_release(&r->claim);
+}
+
+static enum status open_metrics(struct run *r, int flags, struct error *err)
+{
+	json_init(&r->line, false);
+	r->fd = open(r->metrics, O_WRONLY | O_CREAT | flags | O_NOFOLLOW | O_APPEND | O_CLOEXEC,
+		     0666);
+	if (r->fd >= 0)
+		return OK;
+	FAIL(err, ERR_USAGE, "can't write %s: %s", r->metrics, strerror(errno));
+	HINT(err, "choose another place with --run-dir");
+	run_close(r);
+	return ERR_USAGE;
+}
+
+/* What an earlier run, or an earlier part of this one, has left must not be taken for its own.
+ */
+static enum status remove_files(const struct run *r, const char *but, struct error *err)
+{
+	char path[PATH_MAX];
+	enum status st = OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (but && !strcmp(names[i], but))
+			continue;
+		TRY(file_path(path, r->folder, names[i], err));
+		unlink(path);
+	}
+out:
+	return st;
+}
+
+/* Cut metrics.jsonl behind the lines of the first steps. */
+static void cut_metrics(const struct run *r, int64_t steps, double *first_loss)
+{
+	char *text = NULL, *line, *end;
+	size_t size;
+
+	*first_loss = NAN;
+	if (file_read(r->metrics, SIZE_MAX / 8, &text, &size, NULL) != OK)
+		return;
+	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+		json_t *object = json_loadb(line, (size_t)(end - line), 0, NULL);
+		json_t *step = json_object_get(object, "step");
+		bool stays = json_is_integer(step) && json_integer_value(step) < steps;
+
+		if (line == text && stays && json_integer_value(step) == 0)
+			*first_loss = json_number_value(json_object_get(object, "loss"));
+		json_decref(object);
+		if (!stays)
+			break;
+	}
+	(void)!truncate(r->metrics, line - text);
+	free(text);
+}
+
+enum status run_continue(struct run *r, int64_t steps, double *first_loss, struct error *err)
+{
+	enum status st;
+
+	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
+	cut_metrics(r, steps, first_loss);
+	TRY(remove_files(r, "metrics.jsonl", err));
+	TRY(open_metrics(r, 0, err));
+out:
+	return st;
 }
 
 enum status run_create(struct run *r, struct error *err)
 {
 	enum status st;
-	char path[PATH_MAX];
 
-	json_init(&r->line, false);
-	/* What an earlier run has left must not be taken for this one's. */
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		TRY(file_path(path, r->folder, names[i], err));
-		unlink(path);
-	}
+	TRY(remove_files(r, NULL, err));
+	store_remove_all(r->folder);
 	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
-	r->fd = open(r->metrics,
-		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0666);
-	if (r->fd < 0) {
-		st = FAIL(err, ERR_USAGE, "can't write %s: %s", r->metrics, strerror(errno));
-		HINT(err, "choose another place with --run-dir");
-	}
+	TRY(open_metrics(r, O_EXCL, err));
 out:
-	if (st != OK)
-		run_close(r);
 	return st;
 }
-
 void run_close(struct run *r)
 {
 	if (r->fd >= 0) {

@@ -31,7 +31,7 @@ static void begin(struct operation *o)
 {
 	for (size_t i = 0; i < o->n; i++)
 		float_to(o->buf, i, o->dtype,
-		    value_of(o->seed, comm_world_rank(o->group, comm_rank(o->group)), i));
+			 value_of(o->seed, comm_world_rank(o->group, comm_rank(o->group)), i));
 	/* The element behind the last must stay as it is. */
 	float_to(o->buf, o->n, o->dtype, 99);
 	comm_start(o->group, o->op, o->buf, o->n, o->dtype, o->root, &o->request);

@@ -133,7 +133,7 @@ static void runs_of_one_second_have_their_own_folders(void **state)
 	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(chdir(base), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		if (run_claim(&runs[i], "", false, fresh(&err)) != OK)
+		if (run_claim(&runs[i], "", RUN_IS_NEW, fresh(&err)) != OK)
 			fail_msg("%s", err.msg);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(runs[i].folder, runs[k].folder);
@@ -146,7 +146,7 @@ static void runs_of_one_second_have_their_own_folders(void **state)
 	put("runs/dead/job.json", "{}");
 	put("runs/dead/metrics.jsonl", "{}");
 	put("runs/dead/summary.json.tmp.0123456789abcdef", "{");
-	assert_int_equal(run_claim(&runs[0], "", false, fresh(&err)), OK);
+	assert_int_equal(run_claim(&runs[0], "", RUN_IS_NEW, fresh(&err)), OK);
 	assert_int_equal(count_entries("runs/dead"), 1);
 	run_release(&runs[0]);
 	assert_int_equal(chdir(before), 0);

@@ -1,0 +1,12 @@
+/* impl.h - what the files of a store share. Only for checkpoint/. */
+#ifndef KOLM_CHECKPOINT_IMPL_H
+#define KOLM_CHECKPOINT_IMPL_H
+
+#include "checkpoint/store.h"
+
+/* keep.c: latest names a checkpoint now; all but so many of the newest (0: none), and the best one,
+   go. */
+enum status store_point_to(const struct store *s, const char *name, struct error *err);
+void store_prune(const char *place, int keep);
+
+#endif

@@ -1,0 +1,71 @@
+/* resume.c - what is resumed has options too; see config.h */
+#include "base/file.h"
+#include "checkpoint/checkpoint.h"
+#include "config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_same_folder(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+/* Has it a folder of checkpoints? Then it is one of a run. */
+static bool is_run(const char *place)
+{
+	char path[PATH_MAX];
+	struct stat info;
+
+	return file_path(path, place, CHECKPOINTS, NULL) == OK && !stat(path, &info) &&
+	       S_ISDIR(info.st_mode);
+}
+
+/* Those of the newest checkpoint, below what --config and the command line say. */
+static enum status read_options(struct config *c, struct error *err)
+{
+	struct checkpoint from;
+	char *text = NULL;
+	enum status st;
+	bool found;
+
+	TRY(checkpoint_find(&from, c->resume, false, &found, err));
+	if (!found) {
+		FAIL(err, ERR_USAGE, "--resume %s: there is no checkpoint", c->resume);
+		return HINT(err, "give a run that was started with --save or --save-every, or a "
+				 "folder step-N of its checkpoints");
+	}
+	text = json_dumps(json_object_get(from.state, "options"), 0);
+	if (text)
+		st = options_read_json(&c->values, text, strlen(text), from.folder, err);
+	free(text);
+	checkpoint_close(&from);
+out:
+	return st;
+}
+
+enum status config_read_resume(struct config *c, struct error *err)
+{
+	enum status st = OK;
+
+	if (!*c->resume)
+		return OK;
+	if (!strcmp(c->resume, "auto")) {
+		c->in_place = true;
+		if (*c->run_dir)
+			return OK;
+		FAIL(err, ERR_USAGE, "--resume auto without --run-dir");
+		return HINT(err, "name the folder that the run goes on in");
+	}
+	TRY(read_options(c, err));
+	if (!*c->run_dir && is_run(c->resume))
+		snprintf(c->run_dir, sizeof(c->run_dir), "%s", c->resume);
+	c->in_place = *c->run_dir && is_same_folder(c->run_dir, c->resume);
+out:
+	return st;
+}
