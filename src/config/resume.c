@@ -43,6 +43,8 @@ static enum status read_options(struct config *c, struct error *err)
 	text = json_dumps(json_object_get(from.state, "options"), 0);
 	if (text)
 		st = options_read_json(&c->values, text, strlen(text), from.folder, err);
+	if (options_source(&c->values, "inject") == SOURCE_FILE)
+		c->inject[0] = '\0'; /* the trouble was for that part of the run */
 	free(text);
 	checkpoint_close(&from);
 out:

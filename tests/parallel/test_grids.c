@@ -118,10 +118,12 @@ static struct outcome *outcomes; /* of one rank, and of the grid */
 static void compare(const struct setting *s)
 {
 	struct job job = {.s = *s, .outcome = &outcomes[1]}, alone;
-	/* Sums in other orders round differently; in 16 bit each rounds to few digits. */
+	/* Sums in other orders round differently; in 16 bit each rounds to few digits. There
+	   adamw takes a gradient that is nothing but rounding for a whole step: single weights
+	   may differ more than all of them together. */
 	bool half = s->type != DTYPE_F32;
-	double loss_tolerance = half ? 0.03 : 1e-5, weight_tolerance = half ? 0.03 : 1e-4;
-	double largest = 0;
+	double loss_tolerance = half ? 0.03 : 1e-5, weight_tolerance = half ? 0.1 : 1e-4;
+	double largest = 0, squares = 0, differences = 0;
 	char text[TEXT];
 
 	job.batch = s->grid.dp * s->micro_batches * ROWS;
@@ -138,8 +140,16 @@ static void compare(const struct setting *s)
 				 outcomes[1].losses[i], outcomes[0].losses[i]);
 	assert_int_equal(outcomes[0].count, outcomes[1].count);
 	assert_true(outcomes[0].count > 0);
-	for (size_t i = 0; i < outcomes[0].count; i++)
-		largest = fmax(largest, fabs((double)outcomes[0].weights[i]));
+	for (size_t i = 0; i < outcomes[0].count; i++) {
+		double weight = outcomes[0].weights[i], other = outcomes[1].weights[i];
+
+		largest = fmax(largest, fabs(weight));
+		squares += weight * weight;
+		differences += (weight - other) * (weight - other);
+	}
+	if (half && !(sqrt(differences) <= 0.02 * sqrt(squares)))
+		fail_msg("%s: the weights differ from those on one rank by %.3g of their norm",
+			 text, sqrt(differences / squares));
 	for (size_t i = 0; i < outcomes[0].count; i++)
 		if (!(fabs((double)outcomes[0].weights[i] - (double)outcomes[1].weights[i]) <=
 		      weight_tolerance * largest))
