@@ -58,8 +58,7 @@ static enum status failed(const char *path, struct error *err)
 	if (code == ENOSPC || code == EDQUOT)
 		return HINT(err, "free some space; --save-last keeps fewer checkpoints");
 	if (code == ENOENT)
-		return HINT(err,
-			    "--run-dir must be in a file system that all machines share");
+		return HINT(err, "--run-dir must be in a file system that all machines share");
 	return ERR_FAILED;
 }
 

@@ -37,8 +37,9 @@ static enum status read_options(struct config *c, struct error *err)
 	TRY(checkpoint_find(&from, c->resume, false, &found, err));
 	if (!found) {
 		FAIL(err, ERR_USAGE, "--resume %s: there is no checkpoint", c->resume);
-		return HINT(err, "give a run that was started with --save or --save-every, or a "
-				 "folder step-N of its checkpoints");
+		return HINT(err,
+			    "give a run that was started with --save or --save-every, or a "
+			    "folder step-N of its checkpoints");
 	}
 	text = json_dumps(json_object_get(from.state, "options"), 0);
 	if (text)
