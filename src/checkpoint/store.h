@@ -61,6 +61,9 @@ void store_abort(const struct store *s);
 /* The one of that step is the best so far. */
 enum status store_mark_best(const struct store *s, int64_t step, struct error *err);
 
+/* latest names this one now. */
+enum status store_point_to(const char *place, int64_t step, struct error *err);
+
 /* In the folder of a run whose owner is gone: what was not finished goes. */
 void store_tidy(const char *run);
 /* All checkpoints of a run that is overwritten go. Does it have any? */

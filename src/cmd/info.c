@@ -1,4 +1,5 @@
-/* info.c - kolm info: what is in a checkpoint, whether it is whole, and whether two are the same. */
+/* info.c - kolm info: what is in a checkpoint, whether it is whole, and whether two are the
+ * same. */
 #include "cmd/cmd.h"
 #include "base/file.h"
 #include "base/safetensors.h"
@@ -31,7 +32,8 @@ static const char *const examples[] = {
 const struct option_table info_table = {
 	.command = "info",
 	.usage = "kolm info RUN|DIR [RUN|DIR] [options]",
-	.summary = "Show what is in a checkpoint and check its sums; or compare the weights of two.",
+	.summary =
+		"Show what is in a checkpoint and check its sums; or compare the weights of two.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -48,8 +50,9 @@ static enum status open_one(struct checkpoint *c, struct safetensors *model, con
 	TRY(checkpoint_find(c, place, true, &found, err));
 	if (!found) {
 		FAIL(err, ERR_USAGE, "%.300s has no checkpoint that can be used", place);
-		return HINT(err, "give a run that was started with --save or --save-every, or a "
-				 "folder step-N of its checkpoints");
+		return HINT(err,
+			    "give a run that was started with --save or --save-every, or a "
+			    "folder step-N of its checkpoints");
 	}
 	TRY(file_path(path, c->folder, checkpoint_part_names[PART_MODEL], err));
 	TRY(safetensors_map(model, path, err));
@@ -100,8 +103,8 @@ static void print_text(const struct checkpoint *c, const struct safetensors *mod
 	       json_string_value(json_object_get(c->state, "version")));
 	printf("%zu tensors, %s parameters; optimizer %s, %lld updates; trained in %s\n",
 	       model->count, count, text_at(c->state, "optimizer", "kind"),
-	       (long long)json_integer_value(json_object_get(
-		       json_object_get(c->state, "optimizer"), "updates")),
+	       (long long)json_integer_value(
+		       json_object_get(json_object_get(c->state, "optimizer"), "updates")),
 	       text_at(c->state, "options", "precision"));
 	print_tensors(model);
 	for (int i = 0; i < PART_COUNT; i++) {
@@ -128,9 +131,9 @@ static enum status print_json(const struct checkpoint *c, const struct safetenso
 
 		for (int d = 0; d < e->dims; d++)
 			json_array_append_new(shape, json_integer(e->shape[d]));
-		json_array_append_new(tensors, json_pack("{s:s, s:s, s:o}", "name", e->name,
-							 "dtype", dtype_name(e->dtype), "shape",
-							 shape));
+		json_array_append_new(tensors,
+				      json_pack("{s:s, s:s, s:o}", "name", e->name, "dtype",
+						dtype_name(e->dtype), "shape", shape));
 	}
 	json_object_set_new(c->state, "tensors", tensors);
 	json_object_set_new(c->state, "folder", json_string(c->folder));

@@ -180,6 +180,12 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	if (s->resumed_from >= 0)
 		json_put_int(j, "resumed_from", s->resumed_from);
 	json_put_int(j, "restarts", s->restarts);
+	if (s->saved) {
+		json_begin_object(j, "checkpoints");
+		json_put_int(j, "count", s->saved);
+		json_put_double(j, "held_up_ms", s->saving_ms);
+		json_end_object(j);
+	}
 	if (s->weights_sha256)
 		json_put_string(j, "weights_sha256", s->weights_sha256);
 	json_begin_object(j, "step_ms");

@@ -77,6 +77,8 @@ struct run_summary {
 	int64_t resumed_from;	    /* the step, or -1 */
 	int restarts;		    /* so far */
 	const char *weights_sha256; /* NULL: nothing was saved */
+	int saved;		    /* checkpoints */
+	double saving_ms;	    /* that the steps were held up by all of them */
 };
 
 enum status run_write_summary(const struct run *r, const struct run_summary *s,

@@ -41,6 +41,21 @@ paste <(losses one/metrics.jsonl) <(losses grid/metrics.jsonl) | awk '{ d = $2 -
 	fail "another grid: the losses differ"
 grep -q '"resumed_from": [48]' grid/summary.json || fail "summary.json does not say where it went on"
 
+# What is written beside the steps that follow is what was there when it was begun: weights, moments and step.
+train --dim 384 --optimizer adamw --save-every 6 --run-dir beside || fail "beside"
+train --dim 384 --optimizer adamw --steps 6 --save --run-dir ended || fail "ended"
+for file in model optimizer; do
+	cmp ended/checkpoints/step-6/$file.safetensors beside/checkpoints/step-6/$file.safetensors || fail "$file of step 6 is of another step"
+done
+
+# Samples of a file: none is left out and none comes twice, whatever reads on, with whatever replicas and threads.
+awk 'BEGIN { srand(5); for (i = 0; i < 60; i++) { x = rand(); y = rand(); print x "," y "," x - y } }' >table.csv
+train --data csv:table.csv --batch 8 --steps 20 --run-dir all || fail "a table"
+train --data csv:table.csv --batch 8 --steps 10 --dp 4 --threads 1 --save --run-dir part || fail "half of it"
+"$KOLM" train --resume part --dp 2 --threads 2 --steps 20 --quiet || fail "the rest of it"
+paste <(losses all/metrics.jsonl) <(losses part/metrics.jsonl) | awk '{ n++; d = $2 - $4; if (d * d > 1e-10 * $2 * $2) exit 1 } END { exit n != 20 }' ||
+	fail "a table: other samples after the resume"
+
 # A checkpoint goes on in a run of its own, and the old one stays as it was.
 "$KOLM" train --resume one/checkpoints/step-12 --steps 14 --run-dir longer --quiet || fail "a run of its own"
 [ "$(grep -c step longer/metrics.jsonl)" = 2 ] || fail "longer has other steps than two"
