@@ -45,13 +45,13 @@ void store_abort(const struct store *s)
 	remove_folder(AT_FDCWD, s->temporary);
 }
 
-enum status store_point_to(const struct store *s, const char *name, struct error *err)
+enum status store_point_to(const char *place, int64_t step, struct error *err)
 {
 	char path[PATH_MAX], line[64];
 	enum status st;
 
-	TRY(file_path(path, s->place, "latest", err));
-	snprintf(line, sizeof(line), "%s\n", name);
+	TRY(file_path(path, place, "latest", err));
+	snprintf(line, sizeof(line), "step-%lld\n", (long long)step);
 	TRY(file_write_whole(path, line, strlen(line), err));
 out:
 	return st;

@@ -241,7 +241,7 @@ enum status store_finish(const struct store *s, struct json *state, int keep,
 		goto out;
 	}
 	TRY(sync_folder(s->place, err));
-	TRY(store_point_to(s, name, err));
+	TRY(store_point_to(s->place, s->step, err));
 	store_prune(s->place, keep);
 out:
 	store_abort(s);

@@ -1,5 +1,5 @@
-/* fuzz_checkpoint.c - state.json of a checkpoint: as it is, and with a sum that is right, so that what
-   stands in it is read too. */
+/* fuzz_checkpoint.c - state.json of a checkpoint: as it is, and with a sum that is right, so
+   that what stands in it is read too. */
 #include "fuzz.h"
 
 #include "checkpoint/checkpoint.h"

@@ -1,4 +1,5 @@
-/* test_checkpoint.c - a folder of checkpoints: what is written is read, what is harmed is not. */
+/* test_checkpoint.c - a folder of checkpoints: what is written is read, what is harmed is not.
+ */
 #include "testing.h"
 
 #include "base/file.h"
@@ -165,7 +166,8 @@ static void the_same_step_again(void **state)
 	write_one(run.path, 4, 0, again);
 	assert_string_not_equal(sum, again);
 	assert_int_equal(checkpoint_find(&c, run.path, true, &found, fresh(&err)), OK);
-	assert_string_equal(json_string_value(json_object_get(c.state, "weights_sha256")), again);
+	assert_string_equal(json_string_value(json_object_get(c.state, "weights_sha256")),
+			    again);
 	checkpoint_close(&c);
 	end_run(&run);
 }
@@ -198,8 +200,8 @@ static void no_flipped_byte_goes_unseen(void **state)
 				good = checkpoint_check(&c, &err) == OK;
 			checkpoint_close(&c);
 			if (good)
-				fail_msg("byte %zu of %s was changed, and nobody has seen it", i,
-					 names[k]);
+				fail_msg("byte %zu of %s was changed, and nobody has seen it",
+					 i, names[k]);
 			bytes[i] = (char)(bytes[i] ^ (1 << (i % 8)));
 		}
 		FILE *f = fopen(path, "w");
