@@ -56,6 +56,9 @@ struct option_table {
 	size_t count;
 	const char *const *examples; /* lines, NULL-terminated */
 	int positional;		     /* how many other arguments are allowed */
+	const char *arguments;	     /* what they are, such as "NAME|DIR|show NAME", or NULL */
+	const char *(*name)(size_t i); /* the i-th NAME that it knows; NULL behind the last */
+	const struct option_table *passes_on; /* whose options it takes too, or NULL */
 };
 
 struct option_values {

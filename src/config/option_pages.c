@@ -1,4 +1,4 @@
-/* option_pages.c - the man page and the shell completion from the option tables. */
+/* option_pages.c - the man page from the option tables. */
 #include "config/option.h"
 #include "base/version.h"
 
@@ -81,39 +81,4 @@ void options_print_man(const struct option_table *const *tables, size_t count, F
 	fputs(".SH EXIT STATUS\n0 done; 1 failed; 2 wrong usage or configuration; a failing rank's own "
 	      "code, or 128 and its signal; 129, 130, 143 when stopped by SIGHUP, Ctrl\\-C, SIGTERM.\n",
 	      out);
-}
-
-void options_print_completion(const struct option_table *const *tables, size_t count, FILE *out)
-{
-	fputs("# bash completion of kolm; to try it: source <(kolm completion)\n"
-	      "_kolm() {\n"
-	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-	      "\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -W \"",
-	      out);
-	for (size_t t = 0; t < count; t++)
-		fprintf(out, "%s ", tables[t]->command);
-	fputs("help version\" -- \"$word\"))\n\t\treturn\n\tfi\n"
-	      "\tcase ${COMP_WORDS[1]}:$before in\n",
-	      out);
-	for (size_t t = 0; t < count; t++)
-		for (size_t i = 0; i < tables[t]->count; i++) {
-			const struct option *o = &tables[t]->options[i];
-
-			if (!o->choices)
-				continue;
-			fprintf(out, "\t%s:--%s) COMPREPLY=($(compgen -W \"",
-				tables[t]->command, o->name);
-			for (int c = 0; o->choices[c]; c++)
-				fprintf(out, "%s ", o->choices[c]);
-			fputs("\" -- \"$word\")); return ;;\n", out);
-		}
-	for (size_t t = 0; t < count; t++) {
-		fprintf(out,
-			"\t%s:*) [ \"${word#-}\" = \"$word\" ] || COMPREPLY=($(compgen -W \"",
-			tables[t]->command);
-		for (size_t i = 0; i < tables[t]->count; i++)
-			fprintf(out, "--%s ", tables[t]->options[i].name);
-		fputs("--help\" -- \"$word\")) ;;\n", out);
-	}
-	fputs("\tesac\n}\ncomplete -o default -F _kolm kolm\n", out);
 }

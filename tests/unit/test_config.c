@@ -311,6 +311,21 @@ static void names_of_other_engines_lead_to_ours(void **state)
 	}
 }
 
+/* What is said where a value is missing is not cut short. */
+static void every_help_text_fits_a_hint(void **state)
+{
+	(void)state;
+
+	for (size_t i = 0; i < config_table.count; i++) {
+		const struct option *o = &config_table.options[i];
+		size_t n = strlen("-- :  (default none)") + strlen(o->name) + strlen(o->help) +
+			   strlen(o->meta ? o->meta : "") + strlen(o->initial);
+
+		if (n >= sizeof(err.hint))
+			fail_msg("--%s: the hint has %zu characters", o->name, n);
+	}
+}
+
 static void what_is_not_there_has_no_suggestion(void **state)
 {
 	static const char *const names[] = {"epochs",	  "num-workers", "lr-schedule", "ep",
@@ -341,6 +356,7 @@ int main(void)
 		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(written_options_read_back_the_same),
 		cmocka_unit_test(names_of_other_engines_lead_to_ours),
+		cmocka_unit_test(every_help_text_fits_a_hint),
 		cmocka_unit_test(what_is_not_there_has_no_suggestion),
 	};
 
