@@ -97,3 +97,31 @@ offers "auto runs" train --resume ""
 offers "with space.csv" train --data csv : with
 offers "csv:" train --data c
 offers "" train --steps r
+cd .. || exit 1
+
+# Every variable that is read is in the manual page, and no other. Where the name is not at the
+# call, every word of capitals in that file counts (MPICH is the name of a library).
+section() { sed -n "/^\.SH $1\$/,/^\.SH/p" man.txt; }
+{
+	grep -rhoE 'getenv\("[A-Z_]+"\)' "$SOURCE/src" | grep -oE '[A-Z_]{2,}'
+	grep -rlE 'getenv\([^")]' "$SOURCE/src" | xargs grep -hoE '"[A-Z][A-Z_]{2,}"' | tr -d '"' | grep -vx MPICH
+} | sort -u >read.txt
+section ENVIRONMENT | sed -n 's/^\\fB\(.*\)\\fR$/\1/p' | tr -d ' ' | tr , '\n' | sort -u >said.txt
+cmp read.txt said.txt || fail "the manual page and the sources: $(diff said.txt read.txt)"
+
+# And every file of a run, also one that is under way.
+"$KOLM" train --dim 16 --depth 2 --steps 200000 --save-every 20 --optimizer adamw --quiet --run-dir run &
+run=$!
+for i in $(seq 600); do
+	[ -e run/checkpoints/latest ] && break
+	sleep 0.1
+done
+(cd run && find . -mindepth 1 -maxdepth 1) >files.txt
+kill -INT $run
+wait $run
+(cd run && find . -mindepth 1 -maxdepth 1 && find checkpoints -name '*.safetensors' -o -name '*.json') >>files.txt
+[ "$(wc -l <files.txt)" -gt 12 ] || fail "the run left too little: $(cat files.txt)"
+section FILES >section.txt
+sort -u files.txt | while read -r file; do
+	grep -qF -- "$(basename "$file")" section.txt || fail "the manual page has no $file"
+done || exit 1
