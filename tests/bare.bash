@@ -8,7 +8,7 @@ bare_machine() {
 	real_pkg_config=$(command -v pkg-config)
 	mkdir -p "$bin"
 	for place in $(tr : ' ' <<<"$PATH"); do
-		find "$place/" -maxdepth 1 ! -type d -exec ln -s -t "$bin" {} + 2>/dev/null
+		find "$place/" -maxdepth 1 ! -type d -exec ln -s -t "$bin" {} + 2>/dev/null || : # the first of a name counts
 	done
 	for name in sudo apt-get id dpkg-query pkg-config pkgconf; do
 		rm -f "$bin/$name"

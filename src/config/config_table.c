@@ -177,6 +177,8 @@ static const struct option options[] = {
 	{"trace", .group = "Output", .type = OPTION_INT, AT(trace), .initial = "8", .zero = "off",
 	 .meta = "N", .min = 0, .max = 1000,
 	 .help = "keep what every rank did in the last N steps in timeline.json, for kolm trace and Perfetto"},
+	{"tensorboard", .group = "Output", .type = OPTION_FLAG, AT(tensorboard), .initial = "false",
+	 .help = "write losses, norms and speeds for TensorBoard as well, to event files in the run's folder"},
 	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
 	 .initial = "", .meta = "DIR", .unsaved = true, .reserved = true,
 	 .help = "write weights, batches and dropout masks for a check elsewhere (at most 20 steps)"},

@@ -84,6 +84,9 @@ static const struct entry files[] = {
 	{"summary.json", "What was measured over all steps, and by each rank."},
 	{"timeline.json", "What every rank did in the last steps (--trace), for kolm trace and "
 			  "Perfetto."},
+	{"events.out.tfevents.TIME.HOST.PID",
+	 "The numbers of each step for TensorBoard "
+	 "(--tensorboard); a run that goes on adds a file."},
 	{"checkpoints/step-N/",
 	 "A checkpoint (--save, --save-every): model.safetensors, "
 	 "optimizer.safetensors if the optimizer has a state, state.json with "
