@@ -5,7 +5,9 @@
 #include "base/file.h"
 #include "trace/events.h"
 
-#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 static struct error err;
 static char folder[256];
@@ -232,6 +234,37 @@ static void what_goes_on_is_a_later_file_behind_whole_ones(void **state)
 	events_remove_all(folder);
 }
 
+/* A disk that is full in the middle of a record: it is taken back, and the next one is whole.
+ */
+static void what_cannot_be_written_whole_is_taken_back(void **state)
+{
+	const struct events_scalar scalar = {"loss", 1};
+	struct rlimit before, limit;
+	struct events e = {0};
+	struct events_reader r;
+	struct stat was, is;
+	char *data;
+	(void)state;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(events_open(&e, folder, 0, fresh(&err)), OK);
+	assert_int_equal(fstat(e.fd, &was), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){.rlim_cur = (rlim_t)was.st_size + 10,
+				.rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(events_add(&e, 1, &scalar, 1, fresh(&err)), ERR_FAILED);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(fstat(e.fd, &is), 0);
+	assert_int_equal(is.st_size, was.st_size);
+	assert_int_equal(events_add(&e, 2, &scalar, 1, fresh(&err)), OK);
+	events_close(&e);
+	r = open_file(e.path, &data);
+	assert_int_equal(read_all(&r), EVENTS_END);
+	free(data);
+	events_remove_all(folder);
+}
+
 static void what_is_not_open_takes_nothing(void **state)
 {
 	struct events e = {0};
@@ -252,6 +285,7 @@ int main(void)
 		cmocka_unit_test(every_truncation_is_recognised),
 		cmocka_unit_test(every_changed_byte_is_recognised),
 		cmocka_unit_test(what_goes_on_is_a_later_file_behind_whole_ones),
+		cmocka_unit_test(what_cannot_be_written_whole_is_taken_back),
 		cmocka_unit_test(what_is_not_open_takes_nothing),
 	};
 
