@@ -76,6 +76,20 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	return j->text.data;
 }
 
+static enum status add_events(struct events *e, const struct step_metrics *s, int batch,
+			      struct error *err)
+{
+	const struct events_scalar scalars[] = {
+		{"loss", s->loss},
+		{"grad_norm", s->grad_norm},
+		{"loss_scale", s->loss_scale},
+		{"samples_per_s", batch / s->ms * 1e3},
+		{"step_ms", s->ms},
+	};
+
+	return events_add(e, s->step, scalars, ARRAY_SIZE(scalars), err);
+}
+
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err)
 {
@@ -86,7 +100,7 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 	/* Half a line would make the whole file unreadable. */
 	if (st != OK && start >= 0)
 		(void)!ftruncate(r->fd, start);
-	return st;
+	return st == OK ? add_events(&r->events, s, batch, err) : st;
 }
 
 double run_samples_per_s(const struct run_summary *s)
