@@ -47,7 +47,7 @@ static struct chart *curves(struct document *d, const struct run_result *r, cons
 static struct chart *curve(struct document *d, const struct run_result *r, const char *title,
 			   size_t offset, bool log_y)
 {
-	struct chart *c = curves(d, r, title, &(struct drawn){.offset = offset}, 1);
+	struct chart *c = curves(d, r, title, &(struct drawn){"", offset}, 1);
 
 	if (c)
 		c->log_y = log_y;
