@@ -1,8 +1,8 @@
 /*
  * train_resume.c - where a run goes on from, and how; see training.h
  *
- * The files of a checkpoint know whole tensors by name: whatever the grid, a rank takes its rows and
- * columns of those that it has.
+ * The files of a checkpoint know whole tensors by name: whatever the grid, a rank takes its
+ * rows and columns of those that it has.
  */
 #include "base/file.h"
 #include "base/log.h"
@@ -114,7 +114,8 @@ static enum status check_state(const struct training *t, struct error *err)
 
 	if (!kind || strcmp(kind, optimizer_names[t->config.optimizer])) {
 		FAIL(err, ERR_USAGE, "%.200s has the state of the optimizer %.20s, not of %s",
-		     t->from.folder, kind ? kind : "none", optimizer_names[t->config.optimizer]);
+		     t->from.folder, kind ? kind : "none",
+		     optimizer_names[t->config.optimizer]);
 		return HINT(err, "add --optimizer %.20s", kind ? kind : "sgd");
 	}
 	if (json_integer_value(seed) != t->config.seed) {

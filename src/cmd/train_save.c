@@ -100,10 +100,10 @@ static enum status describe(const struct training *t, enum checkpoint_part part,
 			if (part_of(r.array) != part ||
 			    !engine_array_name((enum optimizer)t->config.optimizer, r.array))
 				continue;
-			*e = (struct safetensors_entry){.dtype = DTYPE_F32,
-							.dims = tensor->matrix ? 2 : 1,
-							.shape = {tensor->rows,
-								  tensor->columns}};
+			*e = (struct safetensors_entry){
+				.dtype = DTYPE_F32,
+				.dims = tensor->matrix ? 2 : 1,
+				.shape = {tensor->rows, tensor->columns}};
 			name_in_file(t, &r, e->name, sizeof(e->name));
 			++*count;
 		}
@@ -193,8 +193,8 @@ static void write_pieces(void *arg)
 {
 	struct saver *s = arg;
 
-	s->beside.st = store_write(&s->store, s->pieces, (size_t)s->snapshot.count,
-				   &s->beside.err);
+	s->beside.st =
+		store_write(&s->store, s->pieces, (size_t)s->snapshot.count, &s->beside.err);
 }
 
 static void finish_store(void *arg)
@@ -223,6 +223,9 @@ static void describe_state(struct training *t)
 	json_begin_object(j, "loss_scale");
 	json_put_double(j, "scale", e.scale);
 	json_put_int(j, "finite_steps", e.finite);
+	json_end_object(j);
+	json_begin_object(j, "data");
+	data_form_write(data_form(&t->data), j);
 	json_end_object(j);
 	json_begin_object(j, "options");
 	options_write_json(&t->config.values, j);
