@@ -22,16 +22,18 @@ all: setup
 	@rm -f $(BUILD).log
 
 setup:
-	@scripts/bootstrap build
+	@scripts/bootstrap build --optional tests pdf zip zlib
 
 # Ranks on several machines and random trouble are tested too; building and training go without.
 setup-check:
-	@scripts/bootstrap build mpi abuse
+	@scripts/bootstrap build --optional tests pdf zip zlib mpi abuse
 
 demo: all
 	@scripts/demo $(BUILD)
 
 check: setup-check all
+	@[ -e $(BUILD)/tests/CTestTestfile.cmake ] || \
+		{ echo "the tests are off: cmocka was not found when kolm was built; install libcmocka-dev" >&2; exit 1; }
 	@ctest --test-dir $(BUILD) --output-on-failure --timeout 300 -j $(JOBS)
 
 check-all: check

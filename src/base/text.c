@@ -223,21 +223,54 @@ static int distance(const char *a, const char *b)
 	return d[la][lb];
 }
 
+/* The n-th word of a name, or "". */
+static void word_of(char word[64], const char *name, int n)
+{
+	size_t length;
+
+	while (n-- && *name) {
+		name += strcspn(name, "-_");
+		name += *name != '\0';
+	}
+	length = strcspn(name, "-_");
+	snprintf(word, 64, "%.*s", (int)length, name);
+}
+
+/* A slip of the fingers: a letter or two, and of no word so much that it is another one. */
+static bool is_slip(const char *a, const char *b)
+{
+	int longest = (int)(strlen(a) > strlen(b) ? strlen(a) : strlen(b));
+	char from[64], to[64];
+
+	if (longest > 63 || longest < 3 || distance(a, b) > (longest < 8 ? 1 : 2))
+		return false;
+	for (int i = 0;; i++) {
+		word_of(from, a, i);
+		word_of(to, b, i);
+		if (!*from || !*to)
+			return true; /* a dash too many or too few is a letter */
+		if ((strlen(from) < 3 || strlen(to) < 3) && !name_equal(from, to))
+			return false;
+	}
+}
+
 const char *name_nearest(const char *name, const char *const *candidates, size_t n)
 {
-	const char *best = NULL;
-	int best_distance = imax(2, (int)strlen(name) / 3) + 1;
+	const char *best = NULL, *begun = NULL;
+	int best_distance = 64, beginnings = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		int d = distance(name, candidates[i]);
 
-		/* A name that merely begins like a candidate is near as well. */
-		if (strlen(name) >= 3 && !strncmp(name, candidates[i], strlen(name)))
-			d = imin(d, 1);
-		if (d < best_distance) {
+		if (is_slip(name, candidates[i]) && d < best_distance) {
 			best_distance = d;
 			best = candidates[i];
 		}
+		if (strlen(name) >= 3 && !strncmp(name, candidates[i], strlen(name))) {
+			beginnings++;
+			begun = candidates[i];
+		}
 	}
-	return best;
+	/* What only one of them begins with is that one. */
+	return best || beginnings != 1 ? best : begun;
 }

@@ -43,7 +43,9 @@ bool text_is_utf8(const char *s);
 /* Equal option names: dashes and underscores are the same. */
 bool name_equal(const char *a, const char *b);
 
-/* The candidate nearest to name by edit distance, or NULL if none is near. */
+/* The candidate that was meant, or NULL: it differs by a slip of the fingers (a letter or two
+   that are wrong, missing or swapped, never a whole word), or is the only one that begins like
+   that. */
 const char *name_nearest(const char *name, const char *const *candidates, size_t n);
 
 #endif

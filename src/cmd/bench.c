@@ -43,11 +43,11 @@ static const struct option options[] = {
 };
 
 static const char *const examples[] = {
-	"kolm bench peak                    # FMA peak and memory bandwidth",
-	"kolm bench gemm                    # the matrix products of a layer, one thread",
+	"kolm bench peak           # FMA peak and memory bandwidth",
+	"kolm bench gemm           # the matrix products of a layer, one thread",
 	"kolm bench gemm --rows 50 --out 1000 --in 1000 --json",
 	"kolm bench kernels --threads 1",
-	"kolm bench comm --ranks 4          # messages and collectives over shared memory",
+	"kolm bench comm --ranks 4 # messages and collectives over shared memory",
 	NULL,
 };
 /* clang-format on */
@@ -57,14 +57,15 @@ const struct option_table bench_table = {
 	.usage = "kolm bench peak|gemm|kernels|comm [options]",
 	.summary =
 		"Measure this machine's peaks, and every kernel as a share of its bound in the "
-		"same run.\nThe best of many repeats counts, since these bounds are bests too; "
+		"same run. The best of many repeats counts, since these bounds are bests too; "
 		"tables show medians as well.\n"
-		"comm: median time of one operation on buffers of that many bytes per rank, and bytes over\n"
+		"comm: median time of one operation on buffers of that many bytes per rank, and bytes over "
 		"time; a message is half of a way there and back, every pair of neighbours at once.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = 1,
+	.arguments = "peak|gemm|kernels|comm",
 };
 
 enum { REPEATS_MIN = 5, REPEATS_MAX = 10000 };

@@ -45,7 +45,7 @@ const struct option_table doctor_table = {
 	.command = "doctor",
 	.usage = "kolm doctor [--json]",
 	.summary =
-		"Look at this machine and say what would slow kolm down or stop it, and what to do.\n"
+		"Look at this machine and say what would slow kolm down or stop it, and what to do. "
 		"Exit code 1 if something that kolm needs does not work here.",
 	.options = options,
 	.count = ARRAY_SIZE(options),

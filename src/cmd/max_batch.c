@@ -41,7 +41,7 @@ static const struct option options[] = {
 };
 
 static const char *const examples[] = {
-	"kolm max-batch --dim 1024 --depth 16 --device-memory 512MiB --compare fp32,fp16",
+	"kolm max-batch --depth 16 --device-memory 512MiB --compare fp32,fp16",
 	"kolm max-batch --dp 2 --pp 2 --micro-batches 4 --device-memory 100MB",
 	NULL,
 };
@@ -51,13 +51,14 @@ const struct option_table max_batch_table = {
 	.command = "max-batch",
 	.usage = "kolm max-batch [options of kolm train] [options]",
 	.summary =
-		"The largest batch that fits --device-memory on the given grid, with the given schedule,\n"
-		"precision and number of micro-batches. Found by prediction, confirmed by a step of it and\n"
-		"by the refusal of the next size. A batch has at most 16777216 samples: where that many\n"
+		"The largest batch that fits --device-memory on the given grid, with the given schedule, "
+		"precision and number of micro-batches. Found by prediction, confirmed by a step of it and "
+		"by the refusal of the next size. A batch has at most 16777216 samples: where that many "
 		"fit, it says so.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
+	.passes_on = &config_table,
 };
 
 /* A run of so many samples per micro-batch, ready to be predicted or started. */

@@ -29,7 +29,7 @@ static const struct option options[] = {
 
 static const char *const examples[] = {
 	"kolm report studies-out",
-	"kolm report studies-out/strong-scaling studies-out/delay --out report --title 'Scaling'",
+	"kolm report studies-out/delay runs/demo --out report --title 'Scaling'",
 	"kolm report runs/demo",
 	"kolm report studies-out --bundle homework.zip   # all that is handed in",
 	NULL,
@@ -39,13 +39,14 @@ const struct option_table report_table = {
 	.command = "report",
 	.usage = "kolm report DIR... [options]",
 	.summary =
-		"Write report.pdf, report.html and commands.txt from what kolm study and kolm train\n"
-		"have left: tables, charts, timelines, answers, bottlenecks. A DIR is the folder of a\n"
+		"Write report.pdf, report.html and commands.txt from what kolm study and kolm train "
+		"have left: tables, charts, timelines, answers, bottlenecks. A DIR is the folder of a "
 		"study, of a run, or of several of them.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = OPTION_POSITIONAL_MAX,
+	.arguments = "DIR",
 };
 
 /* The whole bundle, or what a reader wants. */

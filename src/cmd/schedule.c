@@ -55,7 +55,7 @@ static const struct option options[] = {
 static const char *const examples[] = {
 	"kolm schedule --schedule gpipe --pp 4 --micro-batches 8",
 	"kolm schedule --schedule interleaved --chunks 2",
-	"kolm schedule --schedule zb-h1 --cost-f 18.5 --cost-b 27.4 --cost-w 9.3 --latency 0.6",
+	"kolm schedule --schedule zb-h1 --cost-f 18.5 --cost-b 27.4 --latency 0.6",
 	NULL,
 };
 
@@ -63,7 +63,7 @@ const struct option_table schedule_table = {
 	.command = "schedule",
 	.usage = "kolm schedule [options]",
 	.summary =
-		"Draw a pipeline schedule and predict its bubble from what its operations cost. The\n"
+		"Draw a pipeline schedule and predict its bubble from what its operations cost. The "
 		"schedule is the one that training runs; it is checked before it is shown.",
 	.options = options,
 	.count = ARRAY_SIZE(options),

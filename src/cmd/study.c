@@ -54,18 +54,25 @@ static const char *const examples[] = {
 	NULL,
 };
 
+static const char *builtin_name(size_t i)
+{
+	return i < study_builtin_count ? study_builtins[i].name : NULL;
+}
+
 const struct option_table studies_table = {
 	.command = "study",
 	.usage = "kolm study NAME|FILE.json|all|list|show NAME [options]",
 	.summary =
-		"Run an experiment: every combination of its axes, several times and in turn; then write\n"
-		"tables, charts and answers to DIR/NAME. A study that is stopped goes on where it was when\n"
-		"the same command is given again. A case that fails is reported in its row, and the others go\n"
+		"Run an experiment: every combination of its axes, several times and in turn; then write "
+		"tables, charts and answers to DIR/NAME. A study that is stopped goes on where it was when "
+		"the same command is given again. A case that fails is reported in its row, and the others go "
 		"on; if all of them fail, so does the study (exit code 1).",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = 2,
+	.arguments = "NAME|FILE.json|all|list|show NAME",
+	.name = builtin_name,
 };
 
 const struct study_command *study_commands(void)

@@ -48,13 +48,14 @@ const struct option_table top_table = {
 	.command = "top",
 	.usage = "kolm top [RUN] [options]",
 	.summary =
-		"Watch the ranks of a run on this machine: what each does, how busy it is, its memory.\n"
-		"busy: share of the step in which it computes; waits: in which it waits for other\n"
+		"Watch the ranks of a run on this machine: what each does, how busy it is, its memory. "
+		"busy: share of the step in which it computes; waits: in which it waits for other "
 		"ranks. q ends it; the run goes on.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = 1,
+	.arguments = "RUN",
 };
 
 static void put_rank(struct json *j, const struct survey_rank *r)

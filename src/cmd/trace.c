@@ -41,13 +41,14 @@ const struct option_table trace_table = {
 	.command = "trace",
 	.usage = "kolm trace RUN [options]",
 	.summary =
-		"Draw what the ranks did in a step of a run, and below it what the simulator expects\n"
-		"from the mean times of the same run; say where the difference comes from. RUN is the\n"
+		"Draw what the ranks did in a step of a run, and below it what the simulator expects "
+		"from the mean times of the same run; say where the difference comes from. RUN is the "
 		"folder of a run. Its timeline.json can also be opened in Perfetto (ui.perfetto.dev).",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = 1,
+	.arguments = "RUN",
 };
 
 static void put_account(struct json *j, const char *name, const struct time_account *a)

@@ -97,6 +97,8 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.interrupted = stopped != 0,
 		.resumed_from = t->from.state ? t->from.step : -1,
 		.restarts = t->restarted,
+		.saved = t->saver.count,
+		.saving_ms = t->saver.held_ms,
 		.weights_sha256 = t->saver.written == t->done && *t->saver.sha256
 					  ? t->saver.sha256
 					  : NULL,

@@ -217,6 +217,11 @@ void training_print_closing(const struct run_summary *s)
 		 "%.1f GFLOP/s",
 		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
 	print_breakdown(s);
+	if (s->saved)
+		log_info(
+			"%d checkpoint%s: the steps were held up by %.1f ms, the rest was written "
+			"beside them",
+			s->saved, s->saved == 1 ? "" : "s", s->saving_ms);
 	if (s->metrics->skipped)
 		log_info("%d of %d steps skipped: their gradients were not finite",
 			 s->metrics->skipped, n);

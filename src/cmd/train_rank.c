@@ -151,6 +151,9 @@ static enum status open_run(struct training *t, struct error *err)
 		else
 			TRY(run_create(&t->run, err));
 		TRY(run_write_config(&t->run, &c->values, t->argc, t->argv, err));
+		if (c->tensorboard)
+			TRY(events_open(&t->run.events, t->run.folder,
+					t->from.state ? t->from.step : 0, err));
 	}
 	if (*c->dump_check)
 		TRY(dump_begin(&t->dump, c->dump_check, t->engine, c->batch, c->steps, err));

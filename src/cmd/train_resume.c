@@ -181,6 +181,7 @@ enum status training_find_start(struct training *t, struct error *err)
 {
 	const char *place = t->config.resume;
 	bool automatic = !strcmp(place, "auto"), found;
+	char checkpoints[PATH_MAX];
 	enum status st = OK;
 
 	if (!*place)
@@ -196,6 +197,10 @@ enum status training_find_start(struct training *t, struct error *err)
 		return HINT(err, "see 'kolm info' on each of them");
 	}
 	TRY(check_start(t, err));
+	if (t->config.in_place) { /* it may be newer than latest says, or older */
+		TRY(file_path(checkpoints, t->run.folder, CHECKPOINTS, err));
+		TRY(store_point_to(checkpoints, t->from.step, err));
+	}
 	TRY(check_left(t, automatic, err));
 out:
 	return st;

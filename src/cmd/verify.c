@@ -6,7 +6,7 @@
 #include "base/signals.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
-#include "config/option.h"
+#include "config/config.h"
 #include "launch/launch.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static const struct option options[] = {
 
 static const char *const examples[] = {
 	"kolm verify --dp 2 --pp 2 --mp 2 --micro-batches 4",
-	"kolm verify --pp 4 --schedule zb-h1 --depth 8 --micro-batches 8 --optimizer adamw",
+	"kolm verify --pp 4 --schedule zb-h1 --micro-batches 8 --optimizer adamw",
 	"kolm verify --dp 4 --precision bf16 --inject rank=2,scale=1.1   # can it fail?",
 	NULL,
 };
@@ -39,13 +39,14 @@ const struct option_table verify_table = {
 	.command = "verify",
 	.usage = "kolm verify [options of kolm train] [options]",
 	.summary =
-		"Train on one rank and on the given grid, and compare losses, gradients and weights.\n"
-		"Where they differ, tell rounding from error: one rank in another order of sums, and\n"
-		"with noise of the size of rounding, shows how far rounding goes. 20 steps unless\n"
+		"Train on one rank and on the given grid, and compare losses, gradients and weights. "
+		"Where they differ, tell rounding from error: one rank in another order of sums, and "
+		"with noise of the size of rounding, shows how far rounding goes. 20 steps unless "
 		"--steps says otherwise. Exit code 1 if it is not the same run.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
+	.passes_on = &config_table,
 };
 
 static enum status check_finite(const struct outcome *o, struct error *err)

@@ -109,6 +109,7 @@ struct config {
 	int log_format; /* enum config_log_format */
 	int progress;	/* enum config_progress */
 	bool overwrite, quiet, verbose, breakdown;
+	bool tensorboard; /* event files too */
 
 	struct option_values values; /* who set what; feeds config.json */
 };

@@ -57,8 +57,9 @@ static const struct option options[] = {
 	 .help = "share of what every layer but the last yields that is set to 0 in training"},
 
 	{"data", .group = "Data", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
-	 .meta = "SPEC", .help = "synthetic (learnable; synthetic:X multiplies its targets with X), noise, csv:FILE (numbers, last column: label or "
-	 "target), idx:IMAGES,LABELS; files may be compressed by gzip"},
+	 .meta = "synthetic|noise|csv:FILE|idx:IMAGES,LABELS",
+	 .help = "synthetic is learnable (synthetic:X multiplies its targets with X), noise is not; csv: numbers, the last column is the label or target; "
+	 "files may be compressed by gzip"},
 	{"loss", .group = "Data", CHOICE(loss, data_task_names), .initial = "auto",
 	 .help = "auto: cross-entropy where what is learned is text or whole numbers of few classes, otherwise mse"},
 	{"target", .group = "Data", .type = OPTION_STRING, TEXT_AT(target), .initial = "",
@@ -146,8 +147,8 @@ static const struct option options[] = {
 	 .min = 0, .max = 9007199254740992.0, .help = "of weights and data; same seed, same run"},
 	{"inject", .group = "Run", .type = OPTION_STRING, TEXT_AT(inject), .initial = "",
 	 .meta = "SPEC", .repeat = true,
-	 .help = "trouble on purpose, may be repeated: [rank=R,][step=S,][at=forward|backward|optimizer,]"
-	 "sleep=TIME|kill|hang, or wrong results: [rank=R,][step=S,][micro-batch=M,]nan|scale=X|shift|stale"},
+	 .help = "trouble on purpose, may be repeated: sleep=TIME, kill or hang behind any of rank=R, step=S, "
+	 "at=forward|backward|optimizer; or wrong results, nan, scale=X, shift or stale, behind any of rank=R, step=S, micro-batch=M"},
 	{"timeout", .group = "Run", .type = OPTION_SECONDS, AT(timeout), .initial = "60",
 	 .zero = "off", .meta = "SECONDS", .min = 0.1, .max = 1e6,
 	 .help = "no progress for so long is a hang: report it and stop"},
@@ -168,7 +169,9 @@ static const struct option options[] = {
 	 .help = "dp: then with fewer replicas, as many as the ranks that are left can be; none: on the same grid"},
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
-	 .meta = "SPEC", .help = "what to compute on: cpu, virtual:..., or, for tests of devices, fenced"},
+	 .meta = "cpu|virtual:KEY=X,...|fenced",
+	 .help = "what to compute on; virtual takes the time that gflops=X, bandwidth=X, link=X, latency=TIME, "
+	 "slow=RANK:FACTOR, slow-link=A-B:FACTOR say, and has mem=BYTES; fenced: for tests of devices"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",
 	 .help = "memory limit, such as 2GiB; exceeding it is an error that says what did not fit"},
@@ -186,6 +189,8 @@ static const struct option options[] = {
 	{"trace", .group = "Output", .type = OPTION_INT, AT(trace), .initial = "8", .zero = "off",
 	 .meta = "N", .min = 0, .max = 1000,
 	 .help = "keep what every rank did in the last N steps in timeline.json, for kolm trace and Perfetto"},
+	{"tensorboard", .group = "Output", .type = OPTION_FLAG, AT(tensorboard), .initial = "false",
+	 .help = "write losses, norms and speeds for TensorBoard as well, to event files in the run's folder"},
 	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
 	 .initial = "", .meta = "DIR", .unsaved = true, .reserved = true,
 	 .help = "write weights, batches and dropout masks for a check elsewhere (at most 20 steps)"},
@@ -208,18 +213,19 @@ static const struct option options[] = {
 };
 
 static const char *const examples[] = {
-	"kolm train                                       # 8 layers of 1024, 35 steps",
+	"kolm train                               # 8 layers of 1024, 35 steps",
 	"kolm train --optimizer adamw --dim 256 --steps 200",
-	"kolm train --batch 256 --micro-batches 8         # accumulate 8 micro-batches of 32",
-	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw --steps 300",
-	"kolm train --widths 784,512,256,10 --norm layer --activation gelu --dropout 0.1",
+	"kolm train --batch 256 --micro-batches 8 # accumulate 8 micro-batches of 32",
+	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw",
+	"kolm train --widths 784,512,256,10 --norm layer --activation gelu",
 	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
 	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
 	"kolm train --precision fp16 --optimizer adamw",
-	"kolm train --dp 4 --inject rank=3,step=12,kill   # see what a crash looks like",
-	"mpirun -n 4 kolm train --dp 4                    # over MPI, on one machine or several",
+	"kolm train --dp 4 --inject rank=3,step=12,kill     # what a crash looks like",
+	"mpirun -n 4 kolm train --dp 4            # over MPI, on one machine or several",
 	"kolm train --config runs/old/config.json --lr 0.01",
-	"kolm train --dp 4 --save-every 100 --run-dir r   # and later: kolm train --resume r --dp 2",
+	"kolm train --dp 4 --save-every 100 --run-dir r",
+	"kolm train --resume r --dp 2             # and later, on another grid",
 	NULL,
 };
 /* clang-format on */

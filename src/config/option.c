@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/util.h"
+#include "config/foreign.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -40,20 +41,28 @@ void options_mark(struct option_values *v, const char *name, enum option_source 
 	v->source[o - v->table->options] = (unsigned char)source;
 }
 
-static enum status unknown(const struct option_table *table, const char *name,
-			   struct error *err)
+/* What was meant by a name that is not in the table, or NULL. */
+static const char *meant(const struct option_table *table, const char *name)
 {
-	const char *names[2 * OPTION_MAX + 1];
-	const char *nearest;
+	const char *names[2 * OPTION_MAX + 1], *ours = foreign_find(name);
 	size_t n = 0;
 
+	if (ours && options_find(table, ours))
+		return ours;
 	for (size_t i = 0; i < table->count; i++) {
 		names[n++] = table->options[i].name;
 		if (table->options[i].alias)
 			names[n++] = table->options[i].alias;
 	}
 	names[n++] = "help";
-	nearest = name_nearest(name, names, n);
+	return name_nearest(name, names, n);
+}
+
+static enum status unknown(const struct option_table *table, const char *name,
+			   struct error *err)
+{
+	const char *nearest = meant(table, name);
+
 	FAIL(err, ERR_USAGE, "unknown option '--%.64s'", name);
 	if (nearest)
 		return HINT(err, "did you mean --%s?", nearest);

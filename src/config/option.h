@@ -37,10 +37,11 @@ struct option {
 	const char *zero;	    /* the word that stands for 0, or NULL */
 	double min, max;	    /* numbers; min == max: any */
 	const char *const *choices; /* NULL-terminated */
-	const char *group, *meta, *help;
-	bool repeat;   /* a string that may be given several times: joined by ';' */
-	bool unsaved;  /* about this invocation, not about the run: not in config.json */
-	bool reserved; /* where files go, or more options: not for a study's file to say */
+	const char *group, *help;
+	const char *meta; /* how its value is written; see option_completion.c */
+	bool repeat;	  /* a string that may be given several times: joined by ';' */
+	bool unsaved;	  /* about this invocation, not about the run: not in config.json */
+	bool reserved;	  /* where files go, or more options: not for a study's file to say */
 };
 
 /* Who set an option; the higher one wins. */
@@ -56,6 +57,9 @@ struct option_table {
 	size_t count;
 	const char *const *examples; /* lines, NULL-terminated */
 	int positional;		     /* how many other arguments are allowed */
+	const char *arguments;	     /* what they are, such as "NAME|DIR|show NAME", or NULL */
+	const char *(*name)(size_t i); /* the i-th NAME that it knows; NULL behind the last */
+	const struct option_table *passes_on; /* whose options it takes too, or NULL */
 };
 
 struct option_values {

@@ -1,29 +1,37 @@
 /* option_help.c - --help from the option table; see option.h */
 #include "config/option.h"
+#include "base/text.h"
 
 #include <string.h>
 
-enum { HELP_COLUMN = 32, HELP_WIDTH = 96 };
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
 
-/* Print text wrapped at HELP_WIDTH; at is the column where the cursor stands. */
-static void wrap(FILE *out, const char *text, int at)
+/* Text in lines from margin, where the cursor stands, to HELP_WIDTH. */
+static void wrap(FILE *out, const char *text, int margin)
 {
-	while (*text) {
-		int n = (int)strcspn(text, " ");
+	int at = margin;
 
-		if (at > HELP_COLUMN && at + 1 + n > HELP_WIDTH) {
-			fprintf(out, "\n%*s", HELP_COLUMN, "");
-			at = HELP_COLUMN;
+	while (*text) {
+		int n = (int)strcspn(text, " \n");
+
+		if (at > margin && at + 1 + n > HELP_WIDTH) {
+			fprintf(out, "\n%*s", margin, "");
+			at = margin;
 		}
-		at += fprintf(out, "%s%.*s", at > HELP_COLUMN ? " " : "", n, text);
+		at += fprintf(out, "%s%.*s", at > margin ? " " : "", n, text);
 		text += n;
-		text += strspn(text, " ");
+		if (*text == '\n') {
+			fprintf(out, "\n%*s", margin, "");
+			at = margin;
+		}
+		text += *text != '\0';
 	}
 }
 
 static void print_option(const struct option *o, FILE *out)
 {
 	int at = fprintf(out, "  --%s", o->name);
+	struct text about;
 
 	if (o->type == OPTION_CHOICE) {
 		for (int i = 0; o->choices[i]; i++)
@@ -36,11 +44,14 @@ static void print_option(const struct option *o, FILE *out)
 		at = 0;
 	}
 	fprintf(out, "%*s", HELP_COLUMN - at, "");
-	wrap(out, o->help, HELP_COLUMN);
+	text_init(&about);
+	text_add(&about, o->help);
 	if (o->alias)
-		fprintf(out, " (also --%s)", o->alias);
+		text_addf(&about, " (also --%s)", o->alias);
 	if (*o->initial && o->type != OPTION_FLAG)
-		fprintf(out, " [%s]", o->initial);
+		text_addf(&about, " [%s]", o->initial);
+	wrap(out, about.data, HELP_COLUMN);
+	text_release(&about);
 	fprintf(out, "\n");
 }
 
@@ -48,7 +59,9 @@ void options_print_help(const struct option_table *table, FILE *out)
 {
 	const char *group = "";
 
-	fprintf(out, "usage: %s\n\n%s\n", table->usage, table->summary);
+	fprintf(out, "usage: %s\n\n", table->usage);
+	wrap(out, table->summary, 0);
+	fprintf(out, "\n");
 	for (size_t i = 0; i < table->count; i++) {
 		const struct option *o = &table->options[i];
 

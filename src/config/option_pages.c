@@ -1,5 +1,6 @@
-/* option_pages.c - the man page and the shell completion from the option tables. */
+/* option_pages.c - the man page from the option tables. */
 #include "config/option.h"
+#include "base/util.h"
 #include "base/version.h"
 
 #include <string.h>
@@ -51,6 +52,62 @@ static void man_option(const struct option *o, FILE *out)
 	fputs(".\n", out);
 }
 
+struct entry {
+	const char *name, *about;
+};
+
+/* Every variable that kolm reads; a test holds it against the sources. */
+static const struct entry environment[] = {
+	{"KOLM_CPU", "The kernels to compute with: generic, avx2, avx512 or reference, instead "
+		     "of the best ones that this CPU can run. Others differ by rounding."},
+	{"KOLM_MPI_HOSTS",
+	 "For tests: N has the ranks of a job on one machine behave as if they were on "
+	 "N, one block after the other; N,cyclic deals them out in turn."},
+	{"TMPDIR",
+	 "Where the temporary folders of kolm verify and kolm max-batch go; /tmp if it is not set."},
+	{"TERM", "If it is not set, or dumb, there is no progress screen."},
+	{"NO_COLOR", "If it is set and not empty, the screen has no colours."},
+	{"LC_ALL, LC_CTYPE, LANG",
+	 "The first that is set tells whether the terminal shows UTF-8."},
+	{"OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMI_RANK, PMI_SIZE, SLURM_PROCID, "
+	 "SLURM_STEP_NUM_TASKS",
+	 "Set by Open MPI's mpirun, MPICH's and srun: this process is a rank of a job."},
+	{"PMIX_RANK", "Set by srun --mpi=pmix, which a job of srun's needs."},
+	{"OMPI_ALLOW_RUN_AS_ROOT", "If it is not set, kolm doctor warns root of mpirun."},
+};
+
+/* Of the folder of a run. */
+static const struct entry files[] = {
+	{"config.json", "Every option, resolved; kolm train --config reads it."},
+	{"command.txt", "The command line."},
+	{"metrics.jsonl", "A line of JSON per step, written as the step ends."},
+	{"summary.json", "What was measured over all steps, and by each rank."},
+	{"timeline.json", "What every rank did in the last steps (--trace), for kolm trace and "
+			  "Perfetto."},
+	{"events.out.tfevents.TIME.HOST.PID",
+	 "The numbers of each step for TensorBoard "
+	 "(--tensorboard); a run that goes on adds a file."},
+	{"checkpoints/step-N/",
+	 "A checkpoint (--save, --save-every): model.safetensors, "
+	 "optimizer.safetensors if the optimizer has a state, state.json with "
+	 "the step, the options and the sums of the others."},
+	{"checkpoints/latest, checkpoints/best",
+	 "Which of them is the newest, and which the best."},
+	{"job.json", "While it runs: where kolm top finds the ranks."},
+	{".lock", "While it runs: that it is in use."},
+};
+
+static void man_entries(const struct entry *entries, size_t n, FILE *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		fputs(".TP\n\\fB", out);
+		put_troff(out, entries[i].name);
+		fputs("\\fR\n", out);
+		put_troff(out, entries[i].about);
+		fputc('\n', out);
+	}
+}
+
 void options_print_man(const struct option_table *const *tables, size_t count, FILE *out)
 {
 	fprintf(out,
@@ -81,39 +138,8 @@ void options_print_man(const struct option_table *const *tables, size_t count, F
 	fputs(".SH EXIT STATUS\n0 done; 1 failed; 2 wrong usage or configuration; a failing rank's own "
 	      "code, or 128 and its signal; 129, 130, 143 when stopped by SIGHUP, Ctrl\\-C, SIGTERM.\n",
 	      out);
-}
-
-void options_print_completion(const struct option_table *const *tables, size_t count, FILE *out)
-{
-	fputs("# bash completion of kolm; to try it: source <(kolm completion)\n"
-	      "_kolm() {\n"
-	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-	      "\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -W \"",
-	      out);
-	for (size_t t = 0; t < count; t++)
-		fprintf(out, "%s ", tables[t]->command);
-	fputs("help version\" -- \"$word\"))\n\t\treturn\n\tfi\n"
-	      "\tcase ${COMP_WORDS[1]}:$before in\n",
-	      out);
-	for (size_t t = 0; t < count; t++)
-		for (size_t i = 0; i < tables[t]->count; i++) {
-			const struct option *o = &tables[t]->options[i];
-
-			if (!o->choices)
-				continue;
-			fprintf(out, "\t%s:--%s) COMPREPLY=($(compgen -W \"",
-				tables[t]->command, o->name);
-			for (int c = 0; o->choices[c]; c++)
-				fprintf(out, "%s ", o->choices[c]);
-			fputs("\" -- \"$word\")); return ;;\n", out);
-		}
-	for (size_t t = 0; t < count; t++) {
-		fprintf(out,
-			"\t%s:*) [ \"${word#-}\" = \"$word\" ] || COMPREPLY=($(compgen -W \"",
-			tables[t]->command);
-		for (size_t i = 0; i < tables[t]->count; i++)
-			fprintf(out, "--%s ", tables[t]->options[i].name);
-		fputs("--help\" -- \"$word\")) ;;\n", out);
-	}
-	fputs("\tesac\n}\ncomplete -o default -F _kolm kolm\n", out);
+	fputs(".SH ENVIRONMENT\n", out);
+	man_entries(environment, ARRAY_SIZE(environment), out);
+	fputs(".SH FILES\nThe folder of a run is \\-\\-run\\-dir, or runs/TIME\\-PID:\n", out);
+	man_entries(files, ARRAY_SIZE(files), out);
 }

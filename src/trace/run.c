@@ -76,6 +76,20 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	return j->text.data;
 }
 
+static enum status add_events(struct events *e, const struct step_metrics *s, int batch,
+			      struct error *err)
+{
+	const struct events_scalar scalars[] = {
+		{"loss", s->loss},
+		{"grad_norm", s->grad_norm},
+		{"loss_scale", s->loss_scale},
+		{"samples_per_s", batch / s->ms * 1e3},
+		{"step_ms", s->ms},
+	};
+
+	return events_add(e, s->step, scalars, ARRAY_SIZE(scalars), err);
+}
+
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err)
 {
@@ -86,7 +100,7 @@ enum status run_write_step(struct run *r, const struct step_metrics *s, int batc
 	/* Half a line would make the whole file unreadable. */
 	if (st != OK && start >= 0)
 		(void)!ftruncate(r->fd, start);
-	return st;
+	return st == OK ? add_events(&r->events, s, batch, err) : st;
 }
 
 double run_samples_per_s(const struct run_summary *s)
@@ -180,6 +194,12 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	if (s->resumed_from >= 0)
 		json_put_int(j, "resumed_from", s->resumed_from);
 	json_put_int(j, "restarts", s->restarts);
+	if (s->saved) {
+		json_begin_object(j, "checkpoints");
+		json_put_int(j, "count", s->saved);
+		json_put_double(j, "held_up_ms", s->saving_ms);
+		json_end_object(j);
+	}
 	if (s->weights_sha256)
 		json_put_string(j, "weights_sha256", s->weights_sha256);
 	json_begin_object(j, "step_ms");

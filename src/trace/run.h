@@ -1,5 +1,6 @@
 /*
- * run.h - the folder of a run: config.json, command.txt, metrics.jsonl, summary.json.
+ * run.h - the folder of a run: config.json, command.txt, metrics.jsonl, summary.json,
+ * and event files where they are wanted.
  *
  * metrics.jsonl grows line by line, so that a run that is killed leaves what it has
  * measured; a line that can't be written whole is taken back. The other files appear
@@ -17,6 +18,7 @@
 #include "engine/predict.h"
 #include "grid/grid.h"
 #include "trace/breakdown.h"
+#include "trace/events.h"
 #include "trace/metrics.h"
 
 struct run {
@@ -24,7 +26,8 @@ struct run {
 	char folder[PATH_MAX];
 	char metrics[PATH_MAX]; /* metrics.jsonl, and its descriptor */
 	int fd;
-	struct json line; /* the last one written there */
+	struct json line;     /* the last one written there */
+	struct events events; /* the same for TensorBoard, if it is open */
 };
 
 /*
@@ -48,7 +51,7 @@ enum status run_create(struct run *r, struct error *err);
 enum status run_continue(struct run *r, int64_t steps, double *first_loss, struct error *err);
 enum status run_write_config(const struct run *r, const struct option_values *options, int argc,
 			     char *const *argv, struct error *err);
-/* Append a step; batch turns time into samples per second. */
+/* Append a step, also to the events; batch turns time into samples per second. */
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,
 			   struct error *err);
 void run_close(struct run *r);
@@ -77,6 +80,8 @@ struct run_summary {
 	int64_t resumed_from;	    /* the step, or -1 */
 	int restarts;		    /* so far */
 	const char *weights_sha256; /* NULL: nothing was saved */
+	int saved;		    /* checkpoints */
+	double saving_ms;	    /* that the steps were held up by all of them */
 };
 
 enum status run_write_summary(const struct run *r, const struct run_summary *s,

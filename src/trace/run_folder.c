@@ -98,6 +98,11 @@ static enum status check_unused(const char *folder, struct error *err)
 		return HINT(err, "add --overwrite to replace that run, or choose another "
 				 "--run-dir");
 	}
+	if (events_has_any(folder)) {
+		FAIL(err, ERR_USAGE, "%.300s holds the event files of another run", folder);
+		return HINT(err,
+			    "add --overwrite to replace them, or choose another --run-dir");
+	}
 	if (store_has_any(folder)) {
 		FAIL(err, ERR_USAGE, "%.300s holds the checkpoints of another run", folder);
 		return HINT(err, "--resume %.100s goes on with it, --overwrite replaces it",
@@ -205,6 +210,7 @@ enum status run_create(struct run *r, struct error *err)
 
 	TRY(remove_files(r, NULL, err));
 	store_remove_all(r->folder);
+	events_remove_all(r->folder);
 	TRY(file_path(r->metrics, r->folder, "metrics.jsonl", err));
 	TRY(open_metrics(r, O_EXCL, err));
 out:
@@ -217,5 +223,6 @@ void run_close(struct run *r)
 		close(r->fd);
 	}
 	r->fd = -1;
+	events_close(&r->events);
 	json_release(&r->line);
 }

@@ -136,6 +136,62 @@ static void names_match_and_suggest(void **state)
 	assert_null(name_nearest("zzzzzzzz", names, 4));
 }
 
+/* Whatever is near in letters and far in meaning is not suggested. */
+static void only_slips_are_suggested(void **state)
+{
+	static const char *const names[] = {"dp",	"lr",	     "cost-f",
+					    "cost-b",	"grad-sync", "grad-dtype",
+					    "schedule", "precision", "dropout"};
+	static const struct {
+		const char *name, *want;
+	} cases[] = {
+		{"schedlue", "schedule"},
+		{"shedule", "schedule"},
+		{"presicion", "precision"},
+		{"dropuot", "dropout"},
+		{"gradsync", "grad-sync"},
+		{"grad_snyc", "grad-sync"},
+		{"sched", "schedule"},
+		{"grad", NULL},
+		{"cost-w", NULL},
+		{"ep", NULL},
+		{"lx", NULL},
+		{"lr-schedule", NULL},
+		{"reschedule-it", NULL},
+		{"division", NULL},
+		{"", NULL},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *got = name_nearest(cases[i].name, names, ARRAY_SIZE(names));
+
+		if (cases[i].want)
+			assert_string_equal(got, cases[i].want);
+		else
+			assert_null(got);
+	}
+}
+
+/* Every name with two neighbours swapped, or a letter too few, is still known. */
+static void every_slip_of_a_long_name_is_found(void **state)
+{
+	static const char *const names[] = {"micro-batch-size", "weight-decay", "precision"};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		for (size_t at = 0; at + 1 < strlen(names[i]); at++) {
+			char name[32];
+
+			strcpy(name, names[i]);
+			name[at] = names[i][at + 1];
+			name[at + 1] = names[i][at];
+			assert_string_equal(name_nearest(name, names, 3), names[i]);
+			memmove(name + at, names[i] + at + 1, strlen(names[i]) - at);
+			assert_string_equal(name_nearest(name, names, 3), names[i]);
+		}
+}
+
 static void json_is_escaped_and_reads_back(void **state)
 {
 	struct json j;
@@ -310,6 +366,8 @@ int main(void)
 		cmocka_unit_test(sizes_and_times_are_read),
 		cmocka_unit_test(whole_numbers_are_strict),
 		cmocka_unit_test(names_match_and_suggest),
+		cmocka_unit_test(only_slips_are_suggested),
+		cmocka_unit_test(every_slip_of_a_long_name_is_found),
 		cmocka_unit_test(json_is_escaped_and_reads_back),
 		cmocka_unit_test(messages_are_printable),
 		cmocka_unit_test(json_holds_any_bytes),

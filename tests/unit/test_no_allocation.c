@@ -134,7 +134,7 @@ static void a_step_allocates_nothing(void **state)
 				      "1",	     "--micro-batches",
 				      "4",	     "--activation",
 				      "gelu",	     "--log-format",
-				      "jsonl"};
+				      "jsonl",	     "--tensorboard"};
 		const char *table[] = {"--steps",     "20",	"--dim",     "96",
 				       "--depth",     "3",	"--run-dir", folder,
 				       "--overwrite", "--data", spec};
