@@ -59,7 +59,7 @@ out:
 	return st;
 }
 
-static enum status open_data(struct training *t, struct error *err)
+enum status training_open_data(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
 	int *widths = widths_of(c, NULL);
@@ -85,9 +85,8 @@ static enum status open_data(struct training *t, struct error *err)
 
 enum status training_build_model(struct training *t, struct error *err)
 {
-	enum status st;
+	enum status st = OK;
 
-	TRY(open_data(t, err));
 	switch ((enum model_kind)t->config.model) {
 	case MODEL_MLP:
 		TRY(build_mlp(t, err));
