@@ -36,6 +36,7 @@ struct saver {
 	struct store_piece *pieces; /* (snapshot.count) */
 	struct beside beside;
 	struct json state;	  /* of rank 0: state.json but for the sums */
+	bool best;		  /* what is being written is the best so far */
 	int keep;		  /* checkpoints */
 	int64_t written;	  /* the step of the last one that is whole, or -1 */
 	double begun_at;	  /* ms: when the last one was begun */

@@ -277,6 +277,7 @@ enum status training_restore(struct training *t, struct error *err)
 	rank_at(t->rank, "reading %s", t->from.folder);
 	TRY(map_files(t, err));
 	TRY(engine_restore(t->engine, &e, read_region, t, err));
+	TRY(course_read(&t->course, json_object_get(state, "course"), err));
 	t->samples = json_integer_value(json_object_get(state, "samples"));
 	t->done = (int)t->from.step;
 out:

@@ -75,8 +75,6 @@ static enum status evaluate_all(struct engine *e, int64_t samples, struct held_o
 	struct report sum;
 	enum status st = OK;
 
-	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
-	TRY(engine_check(e, err));
 	device_clear(e->dev, e->numbers, NUMBER_COUNT);
 	e->run.training = false;
 	e->run.divisor = (double)samples;
@@ -90,16 +88,46 @@ static enum status evaluate_all(struct engine *e, int64_t samples, struct held_o
 	out->loss = sum.loss;
 	if (e->options.loss->labelled)
 		out->accuracy = sum.correct / (double)samples;
-	return OK;
 out:
-	engine_give_up(e);
+	return st;
+}
+
+static void pause_records(const struct engine *e, bool paused)
+{
+	if (e->options.records)
+		e->options.records->paused = paused;
+}
+
+/* Nothing of it is part of a step. */
+static enum status evaluate_apart(struct engine *e, int64_t samples, struct held_out h,
+				  struct evaluation *out, struct error *err)
+{
+	struct engine_times times = e->times;
+	struct traffic_count traffic = e->traffic;
+	int64_t sum_bytes = e->sum_bytes;
+	enum status st;
+
+	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
+	TRY(engine_check(e, err));
+	pause_records(e, true);
+	st = evaluate_all(e, samples, h, out, err);
+	pause_records(e, false);
+	if (st != OK) {
+		engine_give_up(e);
+		goto out;
+	}
+	e->times = times;
+	e->traffic = traffic;
+	e->sum_bytes = sum_bytes;
+out:
 	return st;
 }
 
 enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
 			    struct evaluation *out, struct error *err)
 {
-	return evaluate_all(e, samples, (struct held_out){.fill = fill, .arg = arg}, out, err);
+	return evaluate_apart(e, samples, (struct held_out){.fill = fill, .arg = arg}, out,
+			      err);
 }
 
 enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
@@ -114,7 +142,7 @@ enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill,
 	h.outputs = malloc(n * sizeof(*h.outputs));
 	if (!h.outputs)
 		return FAIL(err, ERR_MEMORY, "no memory for %zu outputs", n);
-	st = evaluate_all(e, samples, h, out, err);
+	st = evaluate_apart(e, samples, h, out, err);
 	free(h.outputs);
 	return st;
 }
