@@ -22,11 +22,11 @@ all: setup
 	@rm -f $(BUILD).log
 
 setup:
-	@scripts/bootstrap build --optional tests pdf zip
+	@scripts/bootstrap build --optional tests pdf zip zlib
 
 # Ranks on several machines and random trouble are tested too; building and training go without.
 setup-check:
-	@scripts/bootstrap build --optional tests pdf zip mpi abuse
+	@scripts/bootstrap build --optional tests pdf zip zlib mpi abuse
 
 demo: all
 	@scripts/demo $(BUILD)

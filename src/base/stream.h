@@ -10,9 +10,9 @@
 enum stream_kind {
 	STREAM_WEIGHT = 1, /* id: layer */
 	STREAM_BIAS,	   /* id: layer */
-	STREAM_INPUT,	   /* id: step */
-	STREAM_TARGET,	   /* id: step */
-	STREAM_FACTOR,	   /* id: step; what is behind input and target */
+	STREAM_INPUT,	   /* of all samples */
+	STREAM_TARGET,	   /* of all samples */
+	STREAM_FACTOR,	   /* of all samples: what is behind input and target */
 	STREAM_TEACHER,	   /* how factors show in inputs and targets */
 	STREAM_SPLIT,	   /* which samples are held out */
 	STREAM_SHUFFLE,	   /* id: epoch */

@@ -14,6 +14,7 @@
 #include "config/option.h"
 #include "device/device.h"
 #include "launch/launch.h"
+#include "data/gunzip.h"
 #include "report/archive.h"
 #include "report/pdf.h"
 
@@ -258,6 +259,12 @@ static void check_reports(struct doctor *d)
 		finding(d, WARNING, "bundles",
 			"install libzip-dev and build again, if you need it",
 			"bundles as folders only: built without libzip");
+	if (gunzip_library())
+		finding(d, GOOD, "data", NULL, "compressed files with %s", gunzip_library());
+	else
+		finding(d, WARNING, "data",
+			"install zlib1g-dev and build again, if you need it",
+			"no compressed files: built without zlib");
 }
 
 static void check_container(struct doctor *d)

@@ -59,25 +59,34 @@ out:
 	return st;
 }
 
-static enum status open_data(struct training *t, struct error *err)
+enum status training_open_data(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
 	int *widths = widths_of(c, NULL);
+	struct data_options o = {.spec = c->data,
+				 .test = c->test,
+				 .table = {.task = (enum data_task)c->loss,
+					   .missing = (enum data_missing)c->missing,
+					   .target = c->target,
+					   .ignore = c->ignore},
+				 .scale_target = c->scale_target,
+				 .seed = (uint64_t)c->seed,
+				 .holdout = c->holdout};
 	enum status st;
 
 	if (!widths)
 		return FAIL(err, ERR_MEMORY, "no memory for %d layers", c->depth);
-	st = data_open(&t->data, c->data, (enum data_task)c->loss, widths[0], widths[c->depth],
-		       (uint64_t)c->seed, c->holdout, err);
+	o.in = widths[0];
+	o.out = widths[c->depth];
+	st = data_open(&t->data, &o, err);
 	free(widths);
 	return st;
 }
 
 enum status training_build_model(struct training *t, struct error *err)
 {
-	enum status st;
+	enum status st = OK;
 
-	TRY(open_data(t, err));
 	switch ((enum model_kind)t->config.model) {
 	case MODEL_MLP:
 		TRY(build_mlp(t, err));

@@ -103,6 +103,27 @@ static void print_ranks(const struct training *t)
 			 t->config.threads, r->host_cores);
 }
 
+static void print_data(const struct data *d)
+{
+	const struct table *t = &d->table;
+
+	if (d->kind != DATA_TABLE)
+		return;
+	log_info("data: %lld samples to learn from, %lld held out; %d features, %s%s%s",
+		 (long long)d->train, (long long)d->held_out, d->in,
+		 d->labelled ? "labelled" : "with targets",
+		 t->counted ? "; the first line counts the columns: a heading" : "",
+		 t->indexed ? "; the first column is an index: left out" : "");
+	if (*t->note)
+		log_info("data: %s", t->note);
+	if (t->dropped + d->test.dropped)
+		log_info("data: %lld samples with missing values are left out",
+			 (long long)(t->dropped + d->test.dropped));
+	else if (t->missing + d->test.missing)
+		log_info("data: %lld missing values are the mean of their column",
+			 (long long)(t->missing + d->test.missing));
+}
+
 void training_print_heading(const struct training *t)
 {
 	const struct config *c = &t->config;
@@ -115,15 +136,7 @@ void training_print_heading(const struct training *t)
 		"kolm %s: %d layer%s, %d inputs, up to %d wide, %d outputs; %s parameters; loss %s",
 		KOLM_VERSION, m->count, m->count == 1 ? "" : "s", m->in, model_widest(m),
 		m->out, parameters, t->loss->name);
-	if (t->data.kind == DATA_TABLE)
-		log_info("data: %lld samples to learn from, %lld held out; %d features, %s%s%s",
-			 (long long)t->data.train, (long long)t->data.held_out, t->data.in,
-			 t->data.labelled ? "labelled" : "with targets",
-			 t->data.table.counted
-				 ? "; the first line counts the columns: a heading"
-				 : "",
-			 t->data.table.indexed ? "; the first column is an index: left out"
-					       : "");
+	print_data(&t->data);
 	print_course(t);
 	print_ranks(t);
 	print_placement(t);

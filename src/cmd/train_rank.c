@@ -45,17 +45,12 @@ out:
 	return st;
 }
 
-/* Which samples: those of a step. */
-struct step_samples {
-	struct training *t;
-	int step;
-};
-
+/* Those of the next step. */
 static void fill_samples(void *arg, int64_t first, int rows, const struct batch *b)
 {
-	const struct step_samples *s = arg;
+	struct training *t = arg;
 
-	data_batch(&s->t->data, s->t->dev, s->step, s->t->config.batch, (int)first, rows, b);
+	data_batch(&t->data, t->dev, t->samples + first, rows, b);
 }
 
 /* What the progress screen shows. */
@@ -111,11 +106,11 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	struct breakdowns breakdowns = {0};
 
 	s.data_ms = clock_ms();
-	engine_load(t->engine, fill_samples, &(struct step_samples){t, step});
+	engine_load(t->engine, fill_samples, t);
 	s.data_ms = clock_ms() - s.data_ms;
 	training_set_lr(t, &s);
 	if (t->dump.folder)
-		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
+		TRY(dump_batch(&t->dump, t->engine, &t->data, step, t->samples, err));
 	TRY(engine_step(t->engine, step, &result, err));
 	if (t->sketch.values)
 		TRY(sketch_add(&t->sketch, t->engine, step, result.loss_scale, err));

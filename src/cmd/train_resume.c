@@ -285,6 +285,19 @@ out:
 	return st;
 }
 
+enum status training_load_weights(struct training *t, struct error *err)
+{
+	struct engine_state e = {.scale = 1};
+	enum status st;
+
+	TRY(map_files(t, err));
+	TRY(check_tensors(t, err));
+	TRY(engine_restore(t->engine, &e, read_region, t, err));
+out:
+	unmap_files(t);
+	return st;
+}
+
 /* ---- with fewer ranks ---- */
 
 /* Can the batch be cut for so many replicas, in micro-batches as large as they are? */

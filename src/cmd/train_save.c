@@ -226,6 +226,9 @@ static void describe_state(struct training *t)
 	json_put_double(j, "scale", e.scale);
 	json_put_int(j, "finite_steps", e.finite);
 	json_end_object(j);
+	json_begin_object(j, "data");
+	data_form_write(data_form(&t->data), j);
+	json_end_object(j);
 	course_write(&t->course, j);
 	json_begin_object(j, "options");
 	options_write_json(&t->config.values, j);

@@ -23,6 +23,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	/* With one stage there is nothing to interleave. */
 	kind = schedule_for(kind, c->pp);
 	c->chunks = schedule_chunks(kind, c->chunks);
+	TRY(training_open_data(t, err));
 	TRY(training_build_model(t, err));
 	TRY(training_plan_course(t, err));
 	TRY(partition_init(&t->partition, &t->model, c->pp, c->chunks, c->layers_per_stage,
@@ -217,6 +218,18 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
 	return h;
 }
 
+static uint64_t hash_table(uint64_t h, const struct table *t)
+{
+	size_t n = (size_t)t->samples;
+
+	h = hash(h, t->values, n * (size_t)t->features * sizeof(float));
+	if (t->labels)
+		h = hash(h, t->labels, n * sizeof(*t->labels));
+	if (t->targets)
+		h = hash(h, t->targets, n * (size_t)t->outputs * sizeof(*t->targets));
+	return h;
+}
+
 /* What must be the same on all ranks, as one number: options and data. */
 static uint64_t hash_of(const struct training *t)
 {
@@ -235,14 +248,7 @@ static uint64_t hash_of(const struct training *t)
 	json_end_object(&j);
 	h = hash(h, j.text.data, strlen(j.text.data));
 	json_release(&j);
-	if (d->kind != DATA_TABLE)
-		return h;
-	h = hash(h, d->table.values,
-		 (size_t)d->table.samples * (size_t)d->table.features * sizeof(float));
-	if (d->labelled)
-		return hash(h, d->table.labels,
-			    (size_t)d->table.samples * sizeof(*d->table.labels));
-	return hash(h, d->table.targets, (size_t)d->table.samples * sizeof(*d->table.targets));
+	return hash_table(hash_table(h, &d->table), &d->test);
 }
 
 /* Ranks of a job each read their own options and files: they could differ. */

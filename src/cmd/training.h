@@ -107,7 +107,8 @@ enum status training_run(struct training *t, struct error *err);
    layers to stages, schedule. A rank of a job then looks at where it is, and whether all
    have the same options and data; each opens its device and its engine. */
 enum status training_prepare(struct training *t, struct error *err);
-/* train_model.c: a part of it. */
+/* train_model.c: parts of it: t->data, and the model for it. */
+enum status training_open_data(struct training *t, struct error *err);
 enum status training_build_model(struct training *t, struct error *err);
 enum status training_check_machine(const struct training *t, struct error *err);
 enum status training_agree(struct training *t, struct error *err);
@@ -182,6 +183,8 @@ void training_save_close(struct training *t);
 enum status training_find_start(struct training *t, struct error *err);
 enum status training_share_start(struct training *t, struct error *err);
 enum status training_restore(struct training *t, struct error *err);
+/* The weights alone, of what t->from is, for a rank that is alone and does not train. */
+enum status training_load_weights(struct training *t, struct error *err);
 /* A rank was lost: make the grid smaller, if that is wanted. */
 enum status training_shrink(struct training *t, int lost, struct error *err);
 

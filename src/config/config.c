@@ -96,6 +96,21 @@ static enum status read_save_every(struct config *c, struct error *err)
 	return HINT(err, "such as 100, 30s or 10min");
 }
 
+/* A share that was not asked for gives way to a file of its own. */
+static enum status check_test(struct config *c, struct error *err)
+{
+	enum option_source holdout = options_source(&c->values, "holdout");
+
+	if (!*c->test || !(c->holdout > 0))
+		return OK;
+	if (holdout != SOURCE_DEFAULT && holdout >= options_source(&c->values, "test")) {
+		FAIL(err, ERR_USAGE, "--test contradicts --holdout %g", c->holdout);
+		return HINT(err, "leave one of them out");
+	}
+	c->holdout = 0;
+	return OK;
+}
+
 static enum status check_restarts(const struct config *c, struct error *err)
 {
 	if (!c->restarts || c->save || *c->save_every)
@@ -108,7 +123,8 @@ static enum status validate(struct config *c, struct error *err)
 {
 	drop_outdated(c);
 	if (read_widths(c, err) != OK || read_save_every(c, err) != OK ||
-	    check_restarts(c, err) != OK || config_check_course(c, err) != OK)
+	    check_restarts(c, err) != OK || config_check_course(c, err) != OK ||
+	    check_test(c, err) != OK)
 		return err->code;
 	if (c->amp) {
 		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&

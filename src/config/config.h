@@ -91,9 +91,13 @@ struct config {
 	int patience;	   /* evaluations; 0: any number */
 	int max_bad_steps; /* 0: any number */
 	int64_t seed;
-	char data[2 * PATH_MAX];
 	char inject[1024];
 	double timeout; /* s */
+	/* the data */
+	char data[2 * PATH_MAX], test[2 * PATH_MAX];
+	char target[1024], ignore[1024]; /* columns */
+	int missing;			 /* enum data_missing */
+	bool scale_target;
 	double holdout;
 	/* checkpoints */
 	bool save;

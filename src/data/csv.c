@@ -1,322 +1,208 @@
-/* csv.c - see table.h */
+/* csv.c - see csv.h */
+#include "data/csv.h"
+#include "base/text.h"
+#include "base/util.h"
 #include "data/table.h"
-#include "base/file.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-struct cursor {
-	const char *at, *end; /* of the text; *end is readable and '\0' */
-	const char *where;
-	int64_t line;
-	char separator;
-	bool indexed; /* the first column is no number of the sample's */
-};
+enum { NUMBER_MAX = 64 };
 
-/* Only spaces; a line of separators is a sample with its cells missing. */
-static bool is_blank(const char *p, const char *end)
+static bool is_space(char c)
 {
-	while (p < end && (*p == ' ' || *p == '\r'))
-		p++;
-	return p == end;
+	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next line that is not blank, without its line break; false at the end. */
-static bool next_line(struct cursor *c, const char **begin, const char **end)
+/* The first separator that is not in quotes. */
+static char find_separator(const char *p, const char *end)
 {
-	while (c->at < c->end) {
-		const char *stop = memchr(c->at, '\n', (size_t)(c->end - c->at));
+	bool quoted = false;
 
-		*begin = c->at;
-		*end = stop ? stop : c->end;
-		c->at = stop ? stop + 1 : c->end;
-		c->line++;
-		if (!is_blank(*begin, *end))
-			return true;
-	}
-	return false;
-}
-
-/* Stops counting when there are more than anybody may have. */
-static int count_columns(const char *p, const char *end, char separator)
-{
-	int n = 1;
-
-	for (; p < end && n <= TABLE_FEATURES_MAX; p++)
-		n += *p == separator;
-	return n;
-}
-
-/* One cell as a number. Returns false if it is anything else. */
-static bool parse_cell(const char *p, const char *end, float *value)
-{
-	char buf[64], *rest;
-	size_t n;
-
-	while (p < end && (*p == ' ' || *p == '\t'))
-		p++;
-	while (end > p && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
-		end--;
-	n = (size_t)(end - p);
-	if (!n || n >= sizeof(buf))
-		return false;
-	memcpy(buf, p, n);
-	buf[n] = '\0';
-	if (buf[strspn(buf, "+-")] == '\0' || strpbrk(buf, "xX"))
-		return false;
-	*value = strtof(buf, &rest);
-	return *rest == '\0';
-}
-
-static const char *cell_end(const char *p, const char *end, char separator)
-{
-	const char *stop = memchr(p, separator, (size_t)(end - p));
-
-	return stop ? stop : end;
-}
-
-/* Is the cell this number, written as pandas writes the number of a column? */
-static bool is_count(const char *p, const char *end, int number)
-{
-	char want[16];
-	int n = snprintf(want, sizeof(want), "%d", number);
-
-	while (p < end && *p == ' ')
-		p++;
-	while (end > p && (end[-1] == ' ' || end[-1] == '\r'))
-		end--;
-	return end - p == n && !memcmp(p, want, (size_t)n);
-}
-
-/* The cells of a first line: 0,1,2 and so on, so many, and then names, so many. False: a
-   number that is neither. */
-static bool read_names(const char *p, const char *end, char separator, int *counts, int *names,
-		       bool *blank)
-{
-	float value;
-
-	for (*counts = *names = 0, *blank = false;; p++) {
-		const char *stop = cell_end(p, end, separator);
-
-		*blank = *blank || is_blank(p, stop);
-		if (!*names && is_count(p, stop, *counts))
-			++*counts;
-		else if (!parse_cell(p, stop, &value))
-			++*names;
-		else
-			return false;
-		if (stop == end)
-			return true;
-		p = stop;
-	}
-}
-
-/*
- * A heading has no numbers, or it counts the columns, as pandas does where they have no
- * names. Two numbers alone, 0,1, may well be a sample. An empty first cell is pandas' way to
- * say that the column below is an index.
- */
-static bool is_heading(struct table *t, const char *p, const char *end, char separator)
-{
-	const char *stop = cell_end(p, end, separator);
-	int counts, names;
-	bool blank;
-
-	if (stop < end && is_blank(p, stop) &&
-	    read_names(stop + 1, end, separator, &counts, &names, &blank) && !blank &&
-	    counts + names > 1)
-		t->indexed = true;
-	else if (!read_names(p, end, separator, &counts, &names, &blank))
-		return false;
-	if (!t->indexed && (counts == 1 || (counts == 2 && !names)))
-		return false;
-	t->counted = counts > 0;
-	return true;
-}
-
-static enum status parse_line(const struct cursor *c, const char *p, const char *end,
-			      int columns, float *row, struct error *err)
-{
-	int found = count_columns(p, end, c->separator);
-
-	if (found != columns) {
-		FAIL(err, ERR_USAGE, "%s line %lld has %d columns, the first has %d", c->where,
-		     (long long)c->line, found, columns);
-		return HINT(err, "every line needs the same number of columns");
-	}
-	for (int i = 0; i < columns; i++, p++) {
-		const char *stop = cell_end(p, end, c->separator);
-
-		if (i == 0 && c->indexed) {
-			p = stop;
-			continue; /* it may be anything */
-		}
-		if (!parse_cell(p, stop, &row[i])) {
-			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not a number",
-			     c->where, (long long)c->line, i + 1,
-			     (int)(stop - p > 40 ? 40 : stop - p), p);
-			return HINT(
-				err,
-				"cells are plain numbers without quotes; labels are whole numbers from 0");
-		}
-		if (!isfinite(row[i])) {
-			FAIL(err, ERR_USAGE, "%s line %lld, column %d: '%.*s' is not finite",
-			     c->where, (long long)c->line, i + 1,
-			     (int)(stop - p > 40 ? 40 : stop - p), p);
-			return HINT(err, "fill in or remove missing values");
-		}
-		p = stop;
-	}
-	return OK;
-}
-
-static char guess_separator(const char *p, const char *end)
-{
-	for (; p < end; p++)
-		if (*p == ',' || *p == ';' || *p == '\t')
+	for (; p < end && (quoted || *p != '\n'); p++) {
+		quoted ^= *p == '"';
+		if (!quoted && (*p == ',' || *p == ';' || *p == '\t'))
 			return *p;
+	}
 	return ',';
 }
 
-/* Whole numbers 0..999 in the last column are labels; anything else is a target. */
-static void find_labels(struct table *t)
+/* Only spaces; a line of separators is a sample with its cells missing. */
+static void skip_blank_lines(struct csv *c)
 {
-	int highest = 0;
-
-	for (int64_t i = 0; i < t->samples; i++) {
-		float v = t->targets[i];
-
-		if (v < 0 || v >= TABLE_CLASSES_MAX || v != floorf(v))
+	for (const char *p = c->at; p < c->end; p++) {
+		if (*p == '\n') {
+			c->at = p + 1;
+			c->lines++;
+		} else if (*p != ' ' && *p != '\r') {
 			return;
-		t->labels[i] = (int32_t)v;
-		highest = (int)v > highest ? (int)v : highest;
+		}
+		if (p + 1 == c->end)
+			c->at = c->end;
 	}
-	/* One class alone would leave nothing to learn. */
-	t->classes = highest ? highest + 1 : 0;
 }
 
-static enum status allocate(struct table *t, int64_t samples, const char *where,
-			    struct error *err)
+enum status csv_open(struct csv *c, const char *bytes, size_t size, const char *where,
+		     struct error *err)
 {
-	t->values = calloc((size_t)samples * (size_t)t->features, sizeof(float));
-	t->labels = calloc((size_t)samples, sizeof(*t->labels));
-	t->targets = calloc((size_t)samples, sizeof(*t->targets));
-	if (!t->values || !t->labels || !t->targets)
-		return FAIL(err, ERR_MEMORY, "no memory for %lld samples of %s",
-			    (long long)samples, where);
-	return OK;
-}
-
-static enum status read_samples(struct table *t, struct cursor *c, float *row,
-				struct error *err)
-{
-	enum status st = OK;
-	const char *begin, *end;
-	int skip = c->indexed;
-
-	while (next_line(c, &begin, &end)) {
-		TRY(parse_line(c, begin, end, skip + t->features + 1, row, err));
-		memcpy(t->values + t->samples * t->features, row + skip,
-		       (size_t)t->features * sizeof(float));
-		t->targets[t->samples++] = row[skip + t->features];
-	}
-out:
-	return st;
-}
-
-enum status table_parse_csv(struct table *t, const char *bytes, size_t size, const char *where,
-			    struct error *err)
-{
-	enum status st;
-	struct cursor c = {.at = bytes, .end = bytes + size, .where = where};
-	struct cursor count;
-	const char *begin, *end;
-	float *row = NULL;
-	int64_t lines = 0;
-	int columns;
-
-	*t = (struct table){0};
+	*c = (struct csv){.at = bytes, .end = bytes + size, .where = where};
 	if (memchr(bytes, '\0', size)) {
 		FAIL(err, ERR_USAGE, "%s is not text: it contains a zero byte", where);
 		return HINT(err, "give a file of numbers separated by commas");
 	}
 	if (size >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3))
-		c.at += 3; /* the mark that some editors put in front of UTF-8 */
-	if (!next_line(&c, &begin, &end)) {
-		FAIL(err, ERR_USAGE, "%s is empty", where);
-		return HINT(err, "it needs at least one sample");
-	}
-	c.separator = guess_separator(begin, end);
-	columns = count_columns(begin, end, c.separator);
-	if (columns > TABLE_FEATURES_MAX)
-		return FAIL(err, ERR_USAGE, "%s has more than %d columns", where,
-			    TABLE_FEATURES_MAX);
-	if (columns < 2) {
-		FAIL(err, ERR_USAGE, "%s line %lld has one column", where, (long long)c.line);
-		return HINT(err, "a sample is its features and then its label or target");
-	}
-	if (!is_heading(t, begin, end, c.separator)) {
-		c.at = begin;
-		c.line--;
-	}
-	c.indexed = t->indexed;
-	for (count = c; next_line(&count, &begin, &end);)
-		lines++;
-	if (!lines) {
-		FAIL(err, ERR_USAGE, "%s has a heading but no samples", where);
-		return HINT(err, "add a line of numbers");
-	}
-	t->features = columns - 1 - c.indexed;
-	row = calloc((size_t)columns, sizeof(*row));
-	if (!row) {
-		st = FAIL(err, ERR_MEMORY, "no memory for %d columns", columns);
-		goto out;
-	}
-	TRY(allocate(t, lines, where, err));
-	TRY(read_samples(t, &c, row, err));
-	find_labels(t);
-out:
-	free(row);
-	if (st != OK)
-		table_release(t);
-	return st;
-}
-
-enum status table_read_csv(struct table *t, const char *path, struct error *err)
-{
-	enum status st;
-	char *bytes = NULL;
-	size_t size;
-
-	*t = (struct table){0};
-	TRY(file_read(path, SIZE_MAX / 8, &bytes, &size, err));
-	TRY(table_parse_csv(t, bytes, size, path, err));
-out:
-	free(bytes);
-	return st;
-}
-
-void table_release(struct table *t)
-{
-	free(t->values);
-	free(t->labels);
-	free(t->targets);
-	*t = (struct table){0};
-}
-
-enum status table_as_regression(struct table *t, struct error *err)
-{
-	if (!t->classes)
-		return OK;
-	if (!t->targets)
-		t->targets = malloc((size_t)t->samples * sizeof(*t->targets));
-	if (!t->targets)
-		return FAIL(err, ERR_MEMORY, "no memory for %lld targets",
-			    (long long)t->samples);
-	for (int64_t i = 0; i < t->samples; i++)
-		t->targets[i] = (float)t->labels[i];
-	t->classes = 0;
+		c->at += 3; /* the mark that some editors put in front of UTF-8 */
+	skip_blank_lines(c);
+	c->separator = find_separator(c->at, c->end);
 	return OK;
+}
+
+static void skip_spaces(struct csv *c)
+{
+	while (c->at < c->end && is_space(*c->at) && *c->at != c->separator)
+		c->at++;
+}
+
+static enum status read_quoted(struct csv *c, struct cell *cell, struct error *err)
+{
+	int64_t begun = c->lines + 1;
+
+	*cell = (struct cell){.at = ++c->at, .quoted = true};
+	for (;; c->at++) {
+		if (c->at == c->end) {
+			FAIL(err, ERR_USAGE, "%s line %lld: a quote that does not end",
+			     c->where, (long long)begun);
+			return HINT(err, "a quote inside of quotes is doubled");
+		}
+		c->lines += *c->at == '\n';
+		if (*c->at != '"')
+			continue;
+		if (c->at + 1 == c->end || c->at[1] != '"')
+			break;
+		c->at++;
+	}
+	cell->size = (size_t)(c->at++ - cell->at);
+	skip_spaces(c);
+	if (c->at == c->end || *c->at == '\n' || *c->at == c->separator)
+		return OK;
+	FAIL(err, ERR_USAGE, "%s line %lld: '%c' behind a quote that ends", c->where,
+	     (long long)c->lines + 1, *c->at);
+	return HINT(err, "a quote inside of quotes is doubled");
+}
+
+static void read_plain(struct csv *c, struct cell *cell)
+{
+	const char *begin = c->at, *end;
+
+	while (c->at < c->end && *c->at != c->separator && *c->at != '\n')
+		c->at++;
+	for (end = c->at; end > begin && is_space(end[-1]);)
+		end--;
+	*cell = (struct cell){.at = begin, .size = (size_t)(end - begin)};
+}
+
+enum status csv_next(struct csv *c, struct cell *cells, int room, int *count, struct error *err)
+{
+	struct cell cell;
+	enum status st = OK;
+
+	*count = 0;
+	skip_blank_lines(c);
+	c->line = c->lines + 1;
+	while (c->at < c->end) {
+		skip_spaces(c);
+		if (c->at < c->end && *c->at == '"')
+			TRY(read_quoted(c, &cell, err));
+		else
+			read_plain(c, &cell);
+		if (*count < room)
+			cells[*count] = cell;
+		++*count;
+		if (*count > TABLE_FEATURES_MAX)
+			return FAIL(err, ERR_USAGE, "%s line %lld has more than %d columns",
+				    c->where, (long long)c->line, TABLE_FEATURES_MAX);
+		if (c->at == c->end)
+			break;
+		if (*c->at++ == '\n') {
+			c->lines++;
+			break;
+		}
+		if (c->at == c->end) { /* the text ends with a separator */
+			if (*count < room)
+				cells[*count] = (struct cell){.at = c->at};
+			++*count;
+		}
+	}
+out:
+	return st;
+}
+
+bool cell_is_missing(const struct cell *c)
+{
+	static const char *const words[] = {"", "NA", "NaN", "null", "?"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strlen(words[i]) == c->size && !strncasecmp(words[i], c->at, c->size))
+			return true;
+	return false;
+}
+
+/* A copy that ends; false if it is too long for a number, or written in another base. */
+static bool copy_number(const struct cell *c, char buf[NUMBER_MAX])
+{
+	const char *at = c->at, *end = c->at + c->size;
+
+	while (at < end && is_space(*at))
+		at++;
+	while (end > at && is_space(end[-1]))
+		end--;
+	if (at == end || end - at >= NUMBER_MAX)
+		return false;
+	memcpy(buf, at, (size_t)(end - at));
+	buf[end - at] = '\0';
+	return buf[strspn(buf, "+-")] != '\0' && !strpbrk(buf, "xX");
+}
+
+bool cell_number(const struct cell *c, float *value)
+{
+	char buf[NUMBER_MAX], *rest;
+
+	if (!copy_number(c, buf))
+		return false;
+	*value = strtof(buf, &rest);
+	return *rest == '\0';
+}
+
+bool cell_whole(const struct cell *c, bool written, int64_t *value)
+{
+	char buf[NUMBER_MAX], *rest;
+	double number;
+
+	if (!copy_number(c, buf))
+		return false;
+	number = strtod(buf, &rest);
+	if (*rest || !(fabs(number) < 1e15) || number != floor(number))
+		return false;
+	*value = (int64_t)number;
+	return !written || strspn(buf, "+-0123456789") == strlen(buf);
+}
+
+char *cell_text(const struct cell *c)
+{
+	struct text plain, shown;
+	char *copy;
+
+	text_init(&plain);
+	text_init(&shown);
+	for (size_t i = 0; i < c->size; i++) {
+		text_add_n(&plain, c->at + i, 1);
+		i += c->quoted && c->at[i] == '"'; /* the second one */
+	}
+	text_add_printable(&shown, plain.data);
+	copy = plain.failed || shown.failed ? NULL : strdup(shown.data);
+	text_release(&plain);
+	text_release(&shown);
+	return copy;
 }

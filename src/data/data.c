@@ -3,107 +3,13 @@
 #include "base/rng.h"
 #include "base/stream.h"
 #include "base/units.h"
-#include "base/util.h"
+#include "data/impl.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const data_task_names[] = {NAMES_OF(DATA_TASKS)};
-
-enum { FACTORS = 4 };
-
-static void shuffle(int32_t *order, int64_t n, uint64_t seed, uint64_t stream)
-{
-	for (int64_t i = n - 1; i > 0; i--) {
-		int64_t j = rng_below(seed, stream, (uint64_t)i, (uint32_t)i + 1);
-		int32_t t = order[i];
-
-		order[i] = order[j];
-		order[j] = t;
-	}
-}
-
-/* Every feature to mean 0 and deviation 1 over the training samples. */
-static void standardise(struct data *d)
-{
-	struct table *t = &d->table;
-
-	for (int f = 0; f < t->features; f++) {
-		double sum = 0, squares = 0, mean, deviation;
-
-		for (int64_t i = 0; i < d->train; i++) {
-			double v = t->values[(int64_t)d->order[i] * t->features + f];
-
-			sum += v;
-			squares += v * v;
-		}
-		mean = sum / (double)d->train;
-		deviation = sqrt(fmax(squares / (double)d->train - mean * mean, 0));
-		for (int64_t i = 0; i < t->samples; i++) {
-			float *v = &t->values[i * t->features + f];
-
-			/* A feature that hardly varies says nothing; dividing would only add
-			 * noise. */
-			*v = deviation > 1e-6 * fabs(mean) && deviation > 0
-				     ? (float)((*v - mean) / deviation)
-				     : 0;
-		}
-	}
-}
-
-static enum status open_table(struct data *d, enum data_task task, double holdout,
-			      struct error *err)
-{
-	enum status st = OK;
-	struct table *t = &d->table;
-
-	if (task == TASK_REGRESSION)
-		TRY(table_as_regression(t, err));
-	if (task == TASK_CLASSIFICATION && !t->classes) {
-		FAIL(err, ERR_USAGE, "--loss cross-entropy: the last column has no labels");
-		return HINT(err,
-			    "labels are whole numbers from 0, at most %d of them; or use "
-			    "--loss mse",
-			    TABLE_CLASSES_MAX);
-	}
-
-	if (t->samples > INT32_MAX)
-		return FAIL(err, ERR_USAGE, "%lld samples are more than %d",
-			    (long long)t->samples, INT32_MAX);
-	d->kind = DATA_TABLE;
-	d->in = t->features;
-	d->labelled = t->classes > 0;
-	d->out = d->labelled ? t->classes : 1;
-	d->held_out = (int64_t)((double)t->samples * holdout);
-	d->train = t->samples - d->held_out;
-	d->order = malloc((size_t)t->samples * sizeof(*d->order));
-	d->shuffled = malloc((size_t)d->train * sizeof(*d->shuffled));
-	if (!d->order || !d->shuffled)
-		return FAIL(err, ERR_MEMORY, "no memory to order %lld samples",
-			    (long long)t->samples);
-	for (int64_t i = 0; i < t->samples; i++)
-		d->order[i] = (int32_t)i;
-	shuffle(d->order, t->samples, d->seed, stream_id(STREAM_SPLIT, 0));
-	standardise(d);
-out:
-	return st;
-}
-
-static enum status read_idx(struct data *d, const char *names, struct error *err)
-{
-	char images[PATH_MAX];
-	const char *comma = strchr(names, ',');
-
-	if (!comma || comma == names || !comma[1] || comma - names >= PATH_MAX) {
-		FAIL(err, ERR_USAGE, "--data idx:%.200s does not name two files", names);
-		return HINT(err, "write --data idx:IMAGES,LABELS");
-	}
-	memcpy(images, names, (size_t)(comma - names));
-	images[comma - names] = '\0';
-	return table_read_idx(&d->table, images, comma + 1, err);
-}
+/* ---- made-up data ---- */
 
 /* What relates synthetic inputs and targets to the hidden factors behind both. */
 static enum status make_teacher(struct data *d, struct error *err)
@@ -132,38 +38,185 @@ static enum status read_unit(struct data *d, const char *spec, struct error *err
 	return OK;
 }
 
-static enum status no_labels(enum data_task task, const char *spec, struct error *err)
+/* What is said of a file's columns means nothing here. */
+static enum status check_made_up(const struct data_options *o, struct error *err)
 {
-	if (task != TASK_CLASSIFICATION)
+	const char *option = o->test && *o->test		   ? "--test"
+			     : o->table.target && *o->table.target ? "--target"
+			     : o->table.ignore && *o->table.ignore ? "--ignore"
+			     : o->table.missing			   ? "--missing"
+			     : o->scale_target			   ? "--scale-target"
+								   : NULL;
+
+	if (option) {
+		FAIL(err, ERR_USAGE, "%s: --data %.200s is no file", option, o->spec);
+		return HINT(err, "use data from csv:FILE or idx:IMAGES,LABELS");
+	}
+	if (o->table.task != TASK_CLASSIFICATION)
 		return OK;
-	FAIL(err, ERR_USAGE, "--loss cross-entropy: --data %s has no labels", spec);
+	FAIL(err, ERR_USAGE, "--loss cross-entropy: --data %.200s has no labels", o->spec);
 	return HINT(err, "use --loss mse, or data from csv:FILE or idx:IMAGES,LABELS");
 }
 
-enum status data_open(struct data *d, const char *spec, enum data_task task, int in, int out,
-		      uint64_t seed, double holdout, struct error *err)
+/* ---- files ---- */
+
+/* The names of "IMAGES,LABELS" or, where that is enough, of IMAGES: *labels is NULL then. */
+static enum status split_names(const char *names, bool both, char images[PATH_MAX],
+			       const char **labels, struct error *err)
 {
+	const char *comma = strchr(names, ',');
+	size_t n = comma ? (size_t)(comma - names) : strlen(names);
+
+	if ((!comma && both) || (comma && !comma[1]) || !n || n >= PATH_MAX) {
+		FAIL(err, ERR_USAGE, "--data idx:%.200s does not name two files", names);
+		return HINT(err, "write --data idx:IMAGES,LABELS");
+	}
+	memcpy(images, names, n);
+	images[n] = '\0';
+	*labels = comma ? comma + 1 : NULL;
+	return OK;
+}
+
+static enum status read_idx(struct data *d, const char *names, const struct data_options *o,
+			    struct error *err)
+{
+	char images[PATH_MAX];
+	const char *labels;
+	enum status st;
+
+	if ((o->table.target && *o->table.target) || (o->table.ignore && *o->table.ignore)) {
+		FAIL(err, ERR_USAGE, "--target and --ignore: --data idx:%.200s has no columns",
+		     names);
+		return HINT(err, "leave them out");
+	}
+	TRY(split_names(names, true, images, &labels, err));
+	TRY(table_read_idx(&d->table, &d->form, images, labels, o->table.task, err));
+out:
+	return st;
+}
+
+/* Another file as the form says, scaled. */
+static enum status read_like(struct table *t, const char *spec, const struct data_form *form,
+			     struct error *err)
+{
+	bool csv = !strncmp(spec, "csv:", 4), idx = !strncmp(spec, "idx:", 4);
+	const char *names = csv || idx ? spec + 4 : spec, *labels;
+	char images[PATH_MAX];
+	enum status st;
+
+	if ((csv && form->source == SOURCE_IS_IDX) || (idx && form->source == SOURCE_IS_CSV)) {
+		FAIL(err, ERR_USAGE,
+		     "%.200s is of another kind than the data that was trained "
+		     "with",
+		     spec);
+		return HINT(err, "give it as %s", csv ? "idx:IMAGES,LABELS" : "csv:FILE");
+	}
+	if (form->source == SOURCE_IS_IDX) {
+		TRY(split_names(names, false, images, &labels, err));
+		TRY(table_read_idx_like(t, form, images, labels, err));
+	} else {
+		TRY(table_read_csv_like(t, form, names, err));
+	}
+	data_scale(t, form);
+out:
+	return st;
+}
+
+static enum status open_test(struct data *d, const char *spec, struct error *err)
+{
+	enum status st;
+
+	TRY(read_like(&d->test, spec, &d->form, err));
+	if (!d->test.labels && !d->test.targets) {
+		FAIL(err, ERR_USAGE, "--test %.200s has no column of targets", spec);
+		return HINT(err, "it needs the same columns as --data");
+	}
+	d->held_out = d->test.samples;
+out:
+	return st;
+}
+
+static enum status open_table(struct data *d, const struct data_options *o, struct error *err)
+{
+	struct table *t = &d->table;
+	bool other = o->test && *o->test;
+	enum status st;
+
+	if (o->scale_target && t->labelled) {
+		FAIL(err, ERR_USAGE, "--scale-target: labels have no scale");
+		return HINT(err, "leave it out, or use --loss mse");
+	}
+	if (t->samples > INT32_MAX)
+		return FAIL(err, ERR_USAGE, "%lld samples are more than %d",
+			    (long long)t->samples, INT32_MAX);
+	d->kind = DATA_TABLE;
+	d->in = t->features;
+	d->out = t->outputs;
+	d->labelled = t->labelled;
+	d->held_out = other ? 0 : (int64_t)((double)t->samples * o->holdout);
+	d->train = t->samples - d->held_out;
+	d->order = malloc((size_t)t->samples * sizeof(*d->order));
+	d->shuffled = malloc((size_t)d->train * sizeof(*d->shuffled));
+	if (!d->order || !d->shuffled)
+		return FAIL(err, ERR_MEMORY, "no memory to order %lld samples",
+			    (long long)t->samples);
+	for (int64_t i = 0; i < t->samples; i++)
+		d->order[i] = (int32_t)i;
+	data_shuffle(d->order, t->samples, d->seed, stream_id(STREAM_SPLIT, 0));
+	TRY(data_measure(d, o->scale_target, err));
+	data_scale(t, &d->form);
+	if (other)
+		TRY(open_test(d, o->test, err));
+out:
+	return st;
+}
+
+enum status data_open(struct data *d, const struct data_options *o, struct error *err)
+{
+	const char *spec = o->spec;
 	enum status st = OK;
 
-	*d = (struct data){.seed = seed, .in = in, .out = out, .epoch = -1};
+	*d = (struct data){
+		.seed = o->seed, .in = o->in, .out = o->out, .has_targets = true, .epoch = -1};
 	if (!strcmp(spec, "synthetic") || !strncmp(spec, "synthetic:", 10)) {
 		d->kind = DATA_SYNTHETIC;
 		TRY(read_unit(d, spec + 9, err));
-		TRY(no_labels(task, spec, err));
+		TRY(check_made_up(o, err));
 		TRY(make_teacher(d, err));
 	} else if (!strcmp(spec, "noise")) {
 		d->kind = DATA_NOISE;
-		TRY(no_labels(task, spec, err));
+		TRY(check_made_up(o, err));
 	} else if (!strncmp(spec, "csv:", 4)) {
-		TRY(table_read_csv(&d->table, spec + 4, err));
-		TRY(open_table(d, task, holdout, err));
+		TRY(table_read_csv(&d->table, &d->form, spec + 4, &o->table, err));
+		TRY(open_table(d, o, err));
 	} else if (!strncmp(spec, "idx:", 4)) {
-		TRY(read_idx(d, spec + 4, err));
-		TRY(open_table(d, task, holdout, err));
+		TRY(read_idx(d, spec + 4, o, err));
+		TRY(open_table(d, o, err));
 	} else {
 		st = FAIL(err, ERR_USAGE, "--data %.200s is unknown", spec);
 		HINT(err, "use synthetic, noise, csv:FILE or idx:IMAGES,LABELS");
 	}
+out:
+	if (st != OK)
+		data_close(d);
+	return st;
+}
+
+enum status data_open_like(struct data *d, const char *spec, const struct data_form *form,
+			   struct error *err)
+{
+	enum status st;
+
+	*d = (struct data){.kind = DATA_TABLE, .epoch = -1};
+	if (form->source == SOURCE_IS_MADE_UP) {
+		FAIL(err, ERR_USAGE, "the model was trained with made-up data");
+		return HINT(err, "no file holds such data");
+	}
+	TRY(read_like(&d->table, spec, form, err));
+	d->in = d->table.features;
+	d->out = d->table.outputs;
+	d->labelled = d->table.labelled;
+	d->has_targets = d->table.labels || d->table.targets;
 out:
 	if (st != OK)
 		data_close(d);
@@ -176,113 +229,12 @@ void data_close(struct data *d)
 	free(d->order);
 	free(d->shuffled);
 	table_release(&d->table);
+	table_release(&d->test);
+	data_form_release(&d->form);
 	*d = (struct data){0};
 }
 
-/* ---- made-up data ---- */
-
-struct made_job {
-	struct data *d;
-	int64_t step;
-	int first, rows;
-	const struct batch *b;
-};
-
-/*
- * A few hidden factors u decide every output, y = tanh(B u), and show in every input,
- * x = (noise + A u) / 1.5. Cheap to make, not linear, and learnable within some dozens
- * of steps at any width, since all features speak of the same factors.
- */
-static void relate(const struct data *d, const float u[FACTORS], float *x, float *y)
+const struct data_form *data_form(const struct data *d)
 {
-	const float *a = d->teacher, *b = d->teacher + (size_t)d->in * FACTORS;
-
-	for (int i = 0; i < d->in; i++) {
-		float shown = 0;
-
-		for (int k = 0; k < FACTORS; k++)
-			shown += a[i * FACTORS + k] * u[k];
-		x[i] = (x[i] + shown) / 1.5f;
-	}
-	for (int i = 0; i < d->out; i++) {
-		float target = 0;
-
-		for (int k = 0; k < FACTORS; k++)
-			target += b[i * FACTORS + k] * u[k];
-		y[i] = d->unit * tanhf(target);
-	}
-}
-
-static void make_rows(void *arg, int part, int parts)
-{
-	const struct made_job *job = arg;
-	const struct data *d = job->d;
-	size_t n = (size_t)d->in, targets = (size_t)d->out;
-	int end = (int)part_begin(job->rows, part + 1, parts);
-
-	for (int r = (int)part_begin(job->rows, part, parts); r < end; r++) {
-		float *x = view_from(job->b->x, (size_t)r).data;
-		float *y = view_from(job->b->target, (size_t)r).data;
-		uint64_t row = (uint64_t)job->first + (uint64_t)r;
-
-		rng_normal(d->seed, stream_id(STREAM_INPUT, (uint64_t)job->step), row * n, n,
-			   x);
-		if (d->kind == DATA_NOISE) {
-			rng_normal(d->seed, stream_id(STREAM_TARGET, (uint64_t)job->step),
-				   row * targets, targets, y);
-		} else {
-			float u[FACTORS];
-
-			rng_normal(d->seed, stream_id(STREAM_FACTOR, (uint64_t)job->step),
-				   row * FACTORS, FACTORS, u);
-			relate(d, u, x, y);
-		}
-	}
-}
-
-/* ---- samples of a table ---- */
-
-static void copy_sample(const struct data *d, int64_t sample, const struct batch *b, int r)
-{
-	const struct table *t = &d->table;
-
-	memcpy(view_from(b->x, (size_t)r).data, t->values + sample * t->features,
-	       (size_t)t->features * sizeof(float));
-	if (d->labelled)
-		b->labels[r] = t->labels[sample];
-	else
-		*(float *)view_from(b->target, (size_t)r).data = t->targets[sample];
-}
-
-/* Sample number i of the endless sequence of shuffled epochs. */
-static int64_t sample_at(struct data *d, int64_t i)
-{
-	int64_t epoch = i / d->train;
-
-	if (epoch != d->epoch) {
-		memcpy(d->shuffled, d->order, (size_t)d->train * sizeof(*d->shuffled));
-		shuffle(d->shuffled, d->train, d->seed,
-			stream_id(STREAM_SHUFFLE, (uint64_t)epoch));
-		d->epoch = epoch;
-	}
-	return d->shuffled[i % d->train];
-}
-
-void data_batch(struct data *d, struct device *dev, int64_t step, int batch, int first,
-		int rows, const struct batch *b)
-{
-	struct made_job job = {d, step, first, rows, b};
-
-	if (d->kind != DATA_TABLE) {
-		device_parallel(dev, make_rows, &job);
-		return;
-	}
-	for (int r = 0; r < rows; r++)
-		copy_sample(d, sample_at(d, step * batch + first + r), b, r);
-}
-
-void data_held_out(const struct data *d, int64_t first, int rows, const struct batch *b)
-{
-	for (int r = 0; r < rows; r++)
-		copy_sample(d, d->order[d->train + first + r], b, r);
+	return &d->form;
 }

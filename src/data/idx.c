@@ -1,7 +1,7 @@
 /* idx.c - see table.h. An IDX file: 00 00 type dims, big-endian sizes, data. */
 #include "data/table.h"
-#include "base/file.h"
 #include "base/util.h"
+#include "data/load.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -22,10 +22,6 @@ static enum status parse(struct idx *x, const void *bytes, size_t size, const ch
 	int dims;
 	uint64_t total = 1;
 
-	if (size >= 2 && p[0] == 0x1f && p[1] == 0x8b) {
-		FAIL(err, ERR_USAGE, "%s is compressed", where);
-		return HINT(err, "run gunzip on it first");
-	}
 	if (size < 4 || p[0] || p[1]) {
 		FAIL(err, ERR_USAGE, "%s is not an IDX file: it must begin with two zero bytes",
 		     where);
@@ -67,21 +63,40 @@ static enum status fill(struct table *t, const struct idx *images, const struct 
 {
 	int64_t n = images->count * images->features;
 
-	assert(n > 0 && labels->count > 0); /* parse refuses empty dimensions */
+	assert(n > 0); /* parse refuses empty dimensions */
 	t->values = calloc((size_t)n, sizeof(float));
-	t->labels = calloc((size_t)labels->count, sizeof(*t->labels));
-	if (!t->values || !t->labels)
+	t->labels = labels ? calloc((size_t)images->count, sizeof(*t->labels)) : NULL;
+	if (!t->values || (labels && !t->labels))
 		return FAIL(err, ERR_MEMORY, "no memory for %lld images",
 			    (long long)images->count);
 	for (int64_t i = 0; i < n; i++)
 		t->values[i] = (float)images->data[i] / 255;
-	for (int64_t i = 0; i < labels->count; i++) {
+	for (int64_t i = 0; labels && i < labels->count; i++) {
 		t->labels[i] = labels->data[i];
-		t->classes = imax(t->classes, labels->data[i] + 1);
+		t->outputs = imax(t->outputs, labels->data[i] + 1);
 	}
+	t->labelled = labels;
 	t->samples = images->count;
 	t->features = (int)images->features;
 	return OK;
+}
+
+static enum status parse_labels(struct idx *y, const struct idx *x, const void *labels,
+				size_t size, const char *where, struct error *err)
+{
+	char name[256];
+	enum status st;
+
+	snprintf(name, sizeof(name), "%s (labels)", where);
+	TRY(parse(y, labels, size, name, err));
+	if (y->features != 1 || y->count != x->count) {
+		st = FAIL(err, ERR_USAGE, "%s: %lld images but %lld labels of %lld bytes",
+			  where, (long long)x->count, (long long)y->count,
+			  (long long)y->features);
+		HINT(err, "give the images first, then the labels that belong to them");
+	}
+out:
+	return st;
 }
 
 enum status table_parse_idx(struct table *t, const void *images, size_t images_size,
@@ -95,43 +110,121 @@ enum status table_parse_idx(struct table *t, const void *images, size_t images_s
 	*t = (struct table){0};
 	snprintf(name, sizeof(name), "%s (images)", where);
 	TRY(parse(&x, images, images_size, name, err));
-	snprintf(name, sizeof(name), "%s (labels)", where);
-	TRY(parse(&y, labels, labels_size, name, err));
 	if (x.features > TABLE_FEATURES_MAX) {
 		st = FAIL(err, ERR_USAGE, "%s: images of %lld bytes are too large", where,
 			  (long long)x.features);
 		goto out;
 	}
-	if (y.features != 1 || y.count != x.count) {
-		st = FAIL(err, ERR_USAGE, "%s: %lld images but %lld labels of %lld bytes",
-			  where, (long long)x.count, (long long)y.count, (long long)y.features);
-		HINT(err, "give the images first, then the labels that belong to them");
-		goto out;
-	}
-	TRY(fill(t, &x, &y, err));
-	if (t->classes < 2) {
-		st = FAIL(err, ERR_USAGE, "%s: every label is 0", where);
-		HINT(err, "classification needs at least two classes");
-	}
+	if (labels)
+		TRY(parse_labels(&y, &x, labels, labels_size, where, err));
+	TRY(fill(t, &x, labels ? &y : NULL, err));
 out:
 	if (st != OK)
 		table_release(t);
 	return st;
 }
 
-enum status table_read_idx(struct table *t, const char *images, const char *labels,
-			   struct error *err)
+static enum status read_files(struct table *t, const char *images, const char *labels,
+			      struct error *err)
 {
 	enum status st;
 	char *x = NULL, *y = NULL;
-	size_t x_size, y_size;
+	size_t x_size, y_size = 0;
 
 	*t = (struct table){0};
-	TRY(file_read(images, SIZE_MAX / 8, &x, &x_size, err));
-	TRY(file_read(labels, SIZE_MAX / 8, &y, &y_size, err));
+	TRY(data_load(images, &x, &x_size, err));
+	if (labels)
+		TRY(data_load(labels, &y, &y_size, err));
 	TRY(table_parse_idx(t, x, x_size, y, y_size, images, err));
 out:
 	free(y);
 	free(x);
+	return st;
+}
+
+/* Regression on the number of the class. */
+static enum status labels_to_targets(struct table *t, struct error *err)
+{
+	t->targets = calloc((size_t)t->samples, sizeof(*t->targets));
+	if (!t->targets)
+		return FAIL(err, ERR_MEMORY, "no memory for %lld targets",
+			    (long long)t->samples);
+	for (int64_t i = 0; i < t->samples; i++)
+		t->targets[i] = (float)t->labels[i];
+	free(t->labels);
+	t->labels = NULL;
+	t->labelled = false;
+	t->outputs = 1;
+	return OK;
+}
+
+/* Pixels are columns without names, the label is behind them. */
+static enum status describe(const struct table *t, struct data_form *f, struct error *err)
+{
+	enum status st;
+
+	TRY(data_form_init(f, t->features, 1, t->labelled ? t->outputs : 0, err));
+	f->source = SOURCE_IS_IDX;
+	f->columns = t->features + 1;
+	for (int i = 0; i < t->features; i++)
+		f->features[i].number = i + 1;
+	f->targets[0].number = f->columns;
+	for (int k = 0; k < f->n_classes; k++)
+		if (asprintf(&f->classes[k], "%d", k) < 0)
+			return FAIL(err, ERR_MEMORY, "no memory for %d names", f->n_classes);
+out:
+	return st;
+}
+
+enum status table_read_idx(struct table *t, struct data_form *f, const char *images,
+			   const char *labels, enum data_task task, struct error *err)
+{
+	enum status st;
+
+	*f = (struct data_form){0};
+	TRY(read_files(t, images, labels, err));
+	if (t->outputs < 2) {
+		st = FAIL(err, ERR_USAGE, "%s: every label is 0", labels);
+		HINT(err, "classification needs at least two classes");
+		goto out;
+	}
+	if (task == TASK_REGRESSION)
+		TRY(labels_to_targets(t, err));
+	TRY(describe(t, f, err));
+out:
+	if (st != OK) {
+		table_release(t);
+		data_form_release(f);
+	}
+	return st;
+}
+
+enum status table_read_idx_like(struct table *t, const struct data_form *f, const char *images,
+				const char *labels, struct error *err)
+{
+	enum status st;
+
+	TRY(read_files(t, images, labels, err));
+	if (t->features != f->n_features) {
+		FAIL(err, ERR_USAGE, "%s has images of %d pixels, %d were trained with", images,
+		     t->features, f->n_features);
+		st = HINT(err, "give images of the same size");
+		goto out;
+	}
+	if (f->labelled && t->outputs > f->n_classes) {
+		FAIL(err, ERR_USAGE,
+		     "%s has the label %d, the classes that were trained are "
+		     "0 to %d",
+		     labels, t->outputs - 1, f->n_classes - 1);
+		st = HINT(err, "give the labels that belong to the images");
+		goto out;
+	}
+	if (!f->labelled && labels)
+		TRY(labels_to_targets(t, err));
+	t->labelled = f->labelled;
+	t->outputs = f->labelled ? f->n_classes : f->n_targets;
+out:
+	if (st != OK)
+		table_release(t);
 	return st;
 }

@@ -186,7 +186,7 @@ static enum status write_chunk(struct dump *d, const struct engine *e, int rows,
 
 /* Made again here: a rank has only its own part of a batch. Inputs first, then the rest. */
 enum status dump_batch(struct dump *d, const struct engine *e, struct data *data, int step,
-		       struct error *err)
+		       int64_t sample, struct error *err)
 {
 	enum status st = OK;
 
@@ -194,7 +194,7 @@ enum status dump_batch(struct dump *d, const struct engine *e, struct data *data
 		for (int first = 0; first < d->batch; first += d->rows) {
 			int rows = imin(d->rows, d->batch - first);
 
-			data_batch(data, e->dev, step, d->batch, first, rows, &d->chunk);
+			data_batch(data, e->dev, sample + first, rows, &d->chunk);
 			TRY(write_chunk(d, e, rows, pass == 0, err));
 		}
 	TRY(masks_add(&d->masks, step, err));

@@ -37,9 +37,9 @@ enum status dump_gradients(struct engine *e, int replica, const char *folder,
    masks.safetensors in a folder that exists. */
 enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int batch,
 		       int steps, struct error *err);
-/* Append the global batch of a step, and what is kept of it. */
+/* Append the global batch of a step, from that sample on, and what is kept of it. */
 enum status dump_batch(struct dump *d, const struct engine *e, struct data *data, int step,
-		       struct error *err);
+		       int64_t sample, struct error *err);
 /* Members of an object that j is in: the options of the run. */
 typedef void dump_options_fn(const void *options, struct json *j);
 /* Complete batches and masks, write final.safetensors and check.json. */

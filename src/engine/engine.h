@@ -135,4 +135,12 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
 			    struct evaluation *out, struct error *err);
 
+/* The same in a world of one rank; each block of outputs (rows, out) is handed to take, in
+   order. What take fails with is what it fails with. */
+typedef enum status engine_take(void *arg, int64_t first, int rows, const float *outputs,
+				struct error *err);
+enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+			   engine_take *take, void *take_arg, struct evaluation *out,
+			   struct error *err);
+
 #endif

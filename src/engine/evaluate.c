@@ -2,7 +2,9 @@
 #include "base/util.h"
 #include "engine/impl.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Which of the samples the caller is asked for: it knows nothing of micro-batches. */
 struct held_out {
@@ -10,6 +12,10 @@ struct held_out {
 	void *arg;
 	int64_t first;
 	int rows;
+	/* Who wants the outputs, or NULL; and (rows, out) for them. */
+	engine_take *take;
+	void *take_arg;
+	float *outputs;
 };
 
 static void fill_rows(void *arg, int64_t first, int rows, const struct batch *b)
@@ -20,12 +26,28 @@ static void fill_rows(void *arg, int64_t first, int rows, const struct batch *b)
 	h->fill(h->arg, h->first, h->rows, b);
 }
 
+/* What has come out of the last layer, while it is still there. */
+static enum status hand_over(struct engine *e, const struct held_out *h, struct error *err)
+{
+	int last = e->n_chunks - 1;
+	const struct chunk_buffers *b = &e->buffers.chunks[last];
+	struct view y = b->slot[pool_find(&b->slots, 0)].input[e->chunks[last].count];
+	size_t out = (size_t)e->options.model->out;
+
+	for (int r = 0; r < h->rows; r++)
+		device_read(e->dev, view_from(y, (size_t)r).data, y.type, out,
+			    h->outputs + (size_t)r * out);
+	return h->take(h->take_arg, h->first, h->rows, h->outputs, err);
+}
+
 /* One micro-batch through all parts. */
-static enum status evaluate(struct engine *e, struct error *err)
+static enum status evaluate(struct engine *e, const struct held_out *h, struct error *err)
 {
 	enum status st;
 
 	TRY(engine_execute(e, &e->forward.orders[e->at.pp], err));
+	if (h->take)
+		TRY(hand_over(e, h, err));
 	for (int c = 0; c < e->n_chunks; c++)
 		TRY(engine_release(e, &(struct action){ACTION_E, c, 0}, err));
 out:
@@ -47,10 +69,9 @@ static struct report own_report(const struct engine *e)
 }
 
 /* The first replica does it. */
-static enum status evaluate_all(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+static enum status evaluate_all(struct engine *e, int64_t samples, struct held_out h,
 				struct evaluation *out, struct error *err)
 {
-	struct held_out h = {.fill = fill, .arg = arg};
 	struct report sum;
 	enum status st = OK;
 
@@ -61,7 +82,7 @@ static enum status evaluate_all(struct engine *e, int64_t samples, engine_fill *
 		e->run.rows = h.rows = (int)min64(e->options.rows, samples - h.first);
 		engine_say(e, "evaluation of sample %lld", (long long)h.first);
 		engine_fill_samples(e, &e->batch, 0, fill_rows, &h);
-		TRY(evaluate(e, err));
+		TRY(evaluate(e, &h, err));
 	}
 	TRY(engine_exchange(e, own_report(e), &sum, err));
 	out->loss = sum.loss;
@@ -77,8 +98,9 @@ static void pause_records(const struct engine *e, bool paused)
 		e->options.records->paused = paused;
 }
 
-enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
-			    struct evaluation *out, struct error *err)
+/* Nothing of it is part of a step. */
+static enum status evaluate_apart(struct engine *e, int64_t samples, struct held_out h,
+				  struct evaluation *out, struct error *err)
 {
 	struct engine_times times = e->times;
 	struct traffic_count traffic = e->traffic;
@@ -88,7 +110,7 @@ enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill
 	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
 	TRY(engine_check(e, err));
 	pause_records(e, true);
-	st = evaluate_all(e, samples, fill, arg, out, err);
+	st = evaluate_all(e, samples, h, out, err);
 	pause_records(e, false);
 	if (st != OK) {
 		engine_give_up(e);
@@ -98,5 +120,29 @@ enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill
 	e->traffic = traffic;
 	e->sum_bytes = sum_bytes;
 out:
+	return st;
+}
+
+enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+			    struct evaluation *out, struct error *err)
+{
+	return evaluate_apart(e, samples, (struct held_out){.fill = fill, .arg = arg}, out,
+			      err);
+}
+
+enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+			   engine_take *take, void *take_arg, struct evaluation *out,
+			   struct error *err)
+{
+	size_t n = (size_t)e->options.rows * (size_t)e->options.model->out;
+	struct held_out h = {.fill = fill, .arg = arg, .take = take, .take_arg = take_arg};
+	enum status st;
+
+	assert(e->ranks == 1); /* others would have parts of them */
+	h.outputs = malloc(n * sizeof(*h.outputs));
+	if (!h.outputs)
+		return FAIL(err, ERR_MEMORY, "no memory for %zu outputs", n);
+	st = evaluate_apart(e, samples, h, out, err);
+	free(h.outputs);
 	return st;
 }

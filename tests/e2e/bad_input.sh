@@ -16,7 +16,7 @@ echo '{"dmi": 4}' >unknown.json
 refused "unknown.json: unknown option '--dmi'; did you mean --dim" --config unknown.json
 refused "can't read none.csv" --data csv:none.csv
 printf '1,2\n3,nan\n' >nan.csv
-refused "nan.csv line 2, column 2: 'nan' is not finite" --data csv:nan.csv
+refused "nan.csv line 2, column 2: 'nan' is a value that is missing" --data csv:nan.csv
 printf '1,2\n3,4,5\n' >ragged.csv
 refused "ragged.csv line 2 has 3 columns" --data csv:ragged.csv
 refused "does not name two files" --data idx:images

@@ -11,7 +11,7 @@ bootstrap() { # PACKAGES ARGUMENT...: those are missing
 	bare_machine bin "$missing" ""
 	PATH=$PWD/bin "$SOURCE/scripts/bootstrap" "$@" >out.txt 2>err.txt
 }
-everything="build --optional tests pdf zip"
+everything="build --optional tests pdf zip zlib"
 
 for package in gcc libjansson-dev libhwloc-dev libssl-dev; do
 	bootstrap $package $everything && fail "bootstrap did not miss $package"
@@ -30,9 +30,9 @@ bootstrap "" nonsense
 
 # CMake goes on without them too, and says what is off.
 rm -rf bin
-bare_machine bin "" "cmocka cairo-pdf libzip"
+bare_machine bin "" "cmocka cairo-pdf libzip zlib"
 PATH=$PWD/bin cmake -S "$SOURCE" -B off >cmake.txt 2>&1 || fail "cmake: $(tail -n 20 cmake.txt)"
-for word in "tests: no" "reports as PDF: no" "bundles as .zip: no"; do
+for word in "tests: no" "reports as PDF: no" "bundles as .zip: no" "compressed data files: no"; do
 	grep -q "$word" cmake.txt || fail "cmake does not say '$word'"
 done
 [ ! -e off/tests/CTestTestfile.cmake ] || fail "there are tests without cmocka"

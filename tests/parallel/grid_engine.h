@@ -126,7 +126,7 @@ static inline void supply_fill(void *arg, int64_t first, int rows, const struct 
 
 	if (b->labels)
 		whole.target = (struct view){.data = s->spare, .stride = (size_t)s->data.out};
-	data_batch(&s->data, s->dev, s->step, s->batch, (int)first, rows, &whole);
+	data_batch(&s->data, s->dev, (int64_t)s->step * s->batch + first, rows, &whole);
 	if (b->labels)
 		supply_label(b, first, rows);
 }
@@ -138,8 +138,11 @@ static inline enum status supply_open(struct supply *s, const struct grid_engine
 	s->spare = calloc((size_t)batch * (size_t)g->model.out, sizeof(float));
 	if (!s->spare)
 		return FAIL(err, ERR_MEMORY, "no memory for %d targets", batch);
-	return data_open(&s->data, "synthetic", TASK_AUTO, g->model.in, g->model.out, 3, 0,
-			 err);
+	return data_open(
+		&s->data,
+		&(struct data_options){
+			.spec = "synthetic", .in = g->model.in, .out = g->model.out, .seed = 3},
+		err);
 }
 
 static inline void supply_close(struct supply *s)
