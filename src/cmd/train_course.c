@@ -75,7 +75,7 @@ out:
 
 void training_set_lr(struct training *t, struct step_metrics *s)
 {
-	s->lr = t->rate = lr_at(&t->lr, s->step);
+	s->lr = lr_at(&t->lr, s->step);
 	engine_set_lr(t->engine, s->lr);
 }
 
@@ -109,7 +109,6 @@ out:
 
 static void look_at_loss(struct training *t, const struct step_metrics *s)
 {
-	const struct config *c = &t->config;
 	struct course *course = &t->course;
 	bool first = t->rank->number == 0;
 
@@ -123,16 +122,39 @@ static void look_at_loss(struct training *t, const struct step_metrics *s)
 		log_warn(
 			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
 			s->step);
-	if (c->max_bad_steps && course->bad_steps > c->max_bad_steps)
-		t->ended = COURSE_DIVERGED;
+}
+
+static bool has_diverged(const struct training *t)
+{
+	int most = t->config.max_bad_steps;
+
+	return most && t->course.bad_steps > most;
 }
 
 static bool is_due(const struct training *t)
 {
 	int every = t->config.eval_every;
 
-	return every && !t->stopped && t->ended != COURSE_DIVERGED &&
+	return every && !t->stopped && !has_diverged(t) &&
 	       (t->done % every == 0 || t->done > last_step(t));
+}
+
+/* What the summary is made of, and who writes it in a hurry must not see half of. */
+static void decide(struct training *t, struct step_metrics *s)
+{
+	const struct config *c = &t->config;
+
+	pthread_mutex_lock(&t->kept.lock);
+	if (s->held_out) {
+		course_add_evaluation(&t->course, s->step, s->held_out);
+		s->is_best = course_is_best(&t->course);
+		if (c->patience && t->course.since_best >= c->patience &&
+		    t->done <= last_step(t))
+			t->ended = COURSE_OUT_OF_PATIENCE;
+	}
+	if (has_diverged(t))
+		t->ended = COURSE_DIVERGED;
+	pthread_mutex_unlock(&t->kept.lock);
 }
 
 /* Steps of which there is a line: every so many, and those that somebody will look for. */
@@ -152,13 +174,9 @@ enum status training_follow(struct training *t, struct step_metrics *s, struct e
 	look_at_loss(t, s);
 	if (is_due(t)) {
 		TRY(training_evaluate(t, err));
-		course_add_evaluation(&t->course, s->step, &t->evaluation);
 		s->held_out = &t->evaluation;
-		s->is_best = course_is_best(&t->course);
-		if (t->config.patience && t->course.since_best >= t->config.patience &&
-		    t->done <= last_step(t))
-			t->ended = COURSE_OUT_OF_PATIENCE;
 	}
+	decide(t, s);
 	s->logged = is_logged(t, s);
 out:
 	return st;

@@ -94,7 +94,6 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.evaluation = evaluation,
 		.breakdowns = breakdowns,
 		.predicted = &t->predicted,
-		.lr = t->rate,
 		.best = t->course.best.step >= 0 ? &t->course.best : NULL,
 		.interrupted = stopped != 0,
 		.stopped_early = t->ended == COURSE_OUT_OF_PATIENCE,

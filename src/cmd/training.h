@@ -78,7 +78,6 @@ struct training {
 	struct engine_times *all_times; /* (ranks) */
 	int done;			/* steps */
 	int64_t samples;		/* seen in them */
-	double rate;			/* the learning rate of the last one */
 	struct course course;
 	enum course_end ended;
 	struct evaluation evaluation; /* the last one, */

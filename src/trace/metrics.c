@@ -40,6 +40,7 @@ void metrics_add(struct metrics *m, const struct step_metrics *s)
 	assert(m->count < m->capacity);
 	m->losses[m->count] = s->loss;
 	m->skipped += s->skipped;
+	m->lr = s->lr;
 	m->ms[m->count++] = s->ms;
 }
 

@@ -41,6 +41,7 @@ struct metrics {
 	double first_loss; /* of step 0, where that was one of them; NAN: not known */
 	int capacity, count, warmup;
 	int skipped;	/* steps without an update */
+	double lr;	/* of the last step */
 	double *losses; /* of every step */
 	double *ms;	/* of every step */
 	double *sorted; /* working memory of the statistics */

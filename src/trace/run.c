@@ -229,7 +229,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "gflops", run_gflops(s));
 	json_put_double(j, "first_loss", metrics_first_loss(s->metrics));
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
-	json_put_double(j, "lr", s->lr);
+	json_put_double(j, "lr", n ? s->metrics->lr : NAN);
 	json_put_int(j, "skipped_steps", s->metrics->skipped);
 	put_prediction(j, s->predicted);
 	json_put_double(j, "bubble", s->breakdowns->bubble);

@@ -7,6 +7,7 @@
 #include "config/foreign.h"
 #include "data/data.h"
 #include "engine/sync.h"
+#include "optim/lr.h"
 #include "schedule/schedule.h"
 
 static struct config config;
@@ -97,6 +98,47 @@ static void derivatives_are_taken_from_what_is_saved(void **state)
 	assert_int_equal(activation_saves(ACT_NONE), ACT_SAVES_NOTHING);
 	assert_int_equal(activation_saves(ACT_RELU), ACT_SAVES_OUTPUT);
 	assert_int_equal(activation_saves(ACT_GELU), ACT_SAVES_INPUT);
+}
+
+/* Every schedule of the learning rate takes its options, and no others. */
+static void rates_take_their_own_options(void **state)
+{
+	static const struct {
+		const char *options;
+		bool taken[NAMES_COUNT(LR_KINDS)]; /* constant, cosine, linear, step, wsd */
+	} cases[] = {
+		{"", {true, true, true, false, true}},
+		{"--lr-warmup 5", {true, true, true, false, true}},
+		{"--lr-min 1e-5", {false, true, true, false, true}},
+		{"--lr-step 3", {false, false, false, true, false}},
+		{"--lr-step 3 --lr-min 0", {false, false, false, true, false}},
+		{"--lr-step 3 --lr-gamma 0.9", {false, false, false, true, false}},
+		{"--lr-decay 10", {false, false, false, false, true}},
+	};
+	struct lr_schedule s;
+	char line[128];
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		for (int kind = 0; lr_kind_names[kind]; kind++) {
+			snprintf(line, sizeof(line), "--lr-schedule %s %s", lr_kind_names[kind],
+				 cases[i].options);
+			assert_int_equal(read_line(line),
+					 cases[i].taken[kind] ? OK : ERR_USAGE);
+			assert_int_equal(config.lr_schedule, kind);
+		}
+	assert_int_equal(read_line("--lr-schedule wsd --steps 200"), OK);
+	assert_int_equal(config_lr_schedule(&config, &s, &err), OK);
+	assert_int_equal(s.decay, 40);
+	assert_int_equal(read_line("--lr-schedule wsd --steps 200 --lr-decay 1"), OK);
+	assert_int_equal(config_lr_schedule(&config, &s, &err), OK);
+	assert_int_equal(s.decay, 200);
+	assert_int_equal(read_line("--lr-schedule wsd --steps 200 --lr-decay 150"), OK);
+	assert_int_equal(config_lr_schedule(&config, &s, &err), OK);
+	assert_int_equal(s.decay, 150);
+	assert_int_equal(read_line("--lr-schedule wsd --lr-decay 0"), ERR_USAGE);
+	assert_int_equal(read_line("--lr-schedule wsd --lr-decay -1"), ERR_USAGE);
+	assert_int_equal(read_line("--lr-schedule wsd --lr-decay nan"), ERR_USAGE);
 }
 
 /* A schedule says itself how many chunks it takes. */
@@ -348,6 +390,7 @@ int main(void)
 		cmocka_unit_test(names_take_dashes_underscores_equals_and_aliases),
 		cmocka_unit_test(names_are_those_of_their_enums),
 		cmocka_unit_test(derivatives_are_taken_from_what_is_saved),
+		cmocka_unit_test(rates_take_their_own_options),
 		cmocka_unit_test(chunks_are_for_schedules_that_have_them),
 		cmocka_unit_test(two_of_three_batch_numbers_give_the_third),
 		cmocka_unit_test(errors_name_values_and_what_would_fit),

@@ -126,6 +126,26 @@ static void skipped_steps_and_scale_are_shown(void **state)
 	shm_release(memory);
 }
 
+static void rates_that_vary_and_evaluations_are_shown(void **state)
+{
+	struct shm_memory *memory = board_of_cube();
+	struct frame f = {.columns = 100, .lines = 40};
+	struct survey *s = survey_of(&cube, memory);
+	(void)state;
+
+	assert_null(strstr(drawn(&f, s), "lr "));
+	assert_null(strstr(drawn(&f, s), "held out"));
+	survey_free(s);
+	board_of(memory, 0)->pulse.scheduled = board_of(memory, 0)->pulse.evaluated = true;
+	board_of(memory, 0)->pulse.lr = 0.00025;
+	board_of(memory, 0)->pulse.held_out_loss = 0.125;
+	s = survey_of(&cube, memory);
+	assert_non_null(strstr(drawn(&f, s), "lr        0.00025"));
+	assert_non_null(strstr(drawn(&f, s), "held out  0.125"));
+	survey_free(s);
+	shm_release(memory);
+}
+
 static void what_is_not_computed_is_not_shown(void **state)
 {
 	struct shm_memory *memory = board_of_cube();
@@ -307,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_frame_tells_how_it_goes),
 		cmocka_unit_test(skipped_steps_and_scale_are_shown),
+		cmocka_unit_test(rates_that_vary_and_evaluations_are_shown),
 		cmocka_unit_test(what_is_not_computed_is_not_shown),
 		cmocka_unit_test(the_slowest_rank_is_named),
 		cmocka_unit_test(a_standstill_names_who_is_waited_for),
