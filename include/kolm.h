@@ -224,6 +224,11 @@ struct kolm_result {
 	double step_ms;
 };
 
+/* The learning rate from the next step on, 0 or more, in place of that of the options. All
+   ranks have to set the same. */
+KOLM_API enum kolm_status kolm_engine_set_lr(struct kolm_engine *engine, double lr,
+					     struct kolm_error *err);
+
 /* One optimizer step. Collective. */
 KOLM_API enum kolm_status kolm_engine_step(struct kolm_engine *engine, kolm_fill *fill,
 					   void *arg, struct kolm_result *result,

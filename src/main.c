@@ -35,6 +35,7 @@ static const struct command commands[] = {
 	{"study", cmd_study, "run an experiment: tables, charts and answers from many runs",
 	 false},
 	{"report", cmd_report, "studies and runs as a PDF file and an HTML page", false},
+	{"info", cmd_info, "what is in a checkpoint; are two the same?", false},
 	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
 	 false},
 	{"devices", cmd_devices, "what there is to compute on", false},
@@ -52,6 +53,7 @@ static const struct option_table *const tables[] = {
 	&bench_table,
 	&studies_table,
 	&report_table,
+	&info_table,
 	&doctor_table,
 	&devices_table,
 };

@@ -17,7 +17,7 @@ import sys
 import numpy
 import torch
 
-from model import Stack, make_optimizer, train_step
+from model import Stack, make_optimizer, make_schedule, train_step
 from safetensors_numpy import load
 
 LOSS_TOLERANCE = 1e-6
@@ -63,6 +63,7 @@ def recompute(folder, dtype=torch.float32, perturbed=None):
     if perturbed is not None:
         perturb(model, perturbed)
     optimizer = make_optimizer(model, o)
+    schedule = make_schedule(optimizer, o)
     losses = []
     for step in range(len(check["losses"])):
         x = torch.from_numpy(batches[f"x.{step}"]).to(dtype)
@@ -70,6 +71,7 @@ def recompute(folder, dtype=torch.float32, perturbed=None):
         y = y.long() if y.dtype == torch.int32 else y.to(dtype)
         losses.append(train_step(model, optimizer, x, y, o["micro_batches"], o["clip_grad"],
                                  masks[step] if masks else None))
+        schedule.step()
     final = {name: p.detach().numpy() for name, p in model.named_parameters()}
     return check, losses, final
 

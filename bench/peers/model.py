@@ -68,6 +68,32 @@ def make_optimizer(model, o):
                              weight_decay=o["weight_decay"])
 
 
+def make_schedule(optimizer, o):
+    """The learning rates of a run by PyTorch's own schedulers; step() goes behind every step."""
+    from torch.optim import lr_scheduler as lrs
+
+    warmup, behind = o.get("lr_warmup", 0), o["steps"] - 1 - o.get("lr_warmup", 0)
+    kind, lowest = o.get("lr_schedule", "constant"), o.get("lr_min", 0) / max(o["lr"], 1e-30)
+    if kind == "constant" or (behind == 0 and kind in ("cosine", "linear")):
+        main = lrs.ConstantLR(optimizer, 1.0, 0)
+    elif kind == "cosine":
+        main = lrs.CosineAnnealingLR(optimizer, behind, o["lr_min"])
+    elif kind == "linear":
+        main = lrs.LinearLR(optimizer, 1.0, lowest, behind)
+    elif kind == "step":
+        main = lrs.LambdaLR(optimizer, lambda i: max(o["lr_gamma"] ** (i // o["lr_step"]), lowest))
+    elif kind == "wsd":
+        decay = float(o["lr_decay"])
+        decay = int(decay) if decay > 1 else max(1, int(decay * o["steps"] + 0.5))
+        main = lrs.LambdaLR(optimizer, lambda i: lowest + (1 - lowest) * min(1, (behind - i) / decay))
+    else:
+        raise ValueError(f"unknown --lr-schedule {kind}")
+    if not warmup:
+        return main
+    first = lrs.LinearLR(optimizer, 1 / warmup, 1.0, max(warmup - 1, 1))
+    return lrs.SequentialLR(optimizer, [first, main], [warmup])
+
+
 def train_step(model, optimizer, x, y, micro_batches, clip=0.0, masks=None):
     """One optimizer step with accumulation; returns the loss over the whole batch."""
     optimizer.zero_grad()

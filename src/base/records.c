@@ -35,7 +35,7 @@ void records_add(struct records *r, const struct record *what)
 {
 	struct record *place;
 
-	if (!r || !r->capacity)
+	if (!r || !r->capacity || r->paused)
 		return;
 	place = &r->all[atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed) %
 			r->capacity];

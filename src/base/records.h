@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/names.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RECORD_KINDS(X)             \
@@ -51,7 +52,8 @@ struct records {
 	struct record *all; /* (capacity), a ring */
 	int64_t capacity;
 	_Atomic int64_t count;
-	_Atomic int step; /* the one under way: goes into every record */
+	_Atomic int step;    /* the one under way: goes into every record */
+	_Atomic bool paused; /* nothing is kept */
 };
 
 enum status records_init(struct records *r, int64_t capacity, struct error *err);

@@ -1,11 +1,12 @@
 /*
  * checkpoint.h - folders that outlive a run: checkpoints/step-N holds model.safetensors,
- * optimizer.safetensors and state.json, which has the sizes and the SHA-256 sums of the others and
- * one of its own. Nothing in them speaks of a grid.
+ * optimizer.safetensors and state.json, which has the sizes and the SHA-256 sums of the others
+ * and one of its own. Nothing in them speaks of a grid.
  *
- * A folder step-N is whole or not there: it is made under another name, everything in it goes to
- * disk, then it is renamed. Disks and people can harm it later: whoever reads one checks the sums.
- * checkpoints/latest is a file with the name of the newest one; best is a link to the best one.
+ * A folder step-N is whole or not there: it is made under another name, everything in it goes
+ * to disk, then it is renamed. Disks and people can harm it later: whoever reads one checks the
+ * sums. checkpoints/latest is a file with the name of the newest one; best is a link to the
+ * best one.
  */
 #ifndef KOLM_CHECKPOINT_CHECKPOINT_H
 #define KOLM_CHECKPOINT_CHECKPOINT_H
@@ -51,8 +52,8 @@ enum status checkpoint_parse(struct checkpoint *c, const char *bytes, size_t siz
 /*
  * The newest one that is whole and right, of a run or of a folder of checkpoints; bad ones are
  * named in warnings and passed over. Or the one that is named: then it must be right. *found is
- * false, and c empty, where there is none at all. Without sums only state.json is looked at, and
- * nothing is said.
+ * false, and c empty, where there is none at all. Without sums only state.json is looked at,
+ * and nothing is said.
  */
 enum status checkpoint_find(struct checkpoint *c, const char *place, bool sums, bool *found,
 			    struct error *err);

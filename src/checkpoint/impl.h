@@ -4,9 +4,7 @@
 
 #include "checkpoint/store.h"
 
-/* keep.c: latest names a checkpoint now; all but so many of the newest (0: none), and the best one,
-   go. */
-enum status store_point_to(const struct store *s, const char *name, struct error *err);
+/* keep.c: all but so many of the newest (0: none), and the best one, go. */
 void store_prune(const char *place, int keep);
 
 #endif

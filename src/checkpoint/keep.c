@@ -27,18 +27,31 @@ static void remove_folder(int place, const char *name)
 	unlinkat(place, name, AT_REMOVEDIR);
 }
 
+/* What is no longer whole must not be called step-N. */
+static void remove_checkpoint(int place, int64_t step)
+{
+	char name[32], temporary[64];
+
+	snprintf(name, sizeof(name), "step-%lld", (long long)step);
+	snprintf(temporary, sizeof(temporary), "step-%lld.tmp.%016llx", (long long)step,
+		 (unsigned long long)step);
+	remove_folder(place, temporary);
+	if (!renameat(place, name, place, temporary))
+		remove_folder(place, temporary);
+}
+
 void store_abort(const struct store *s)
 {
 	remove_folder(AT_FDCWD, s->temporary);
 }
 
-enum status store_point_to(const struct store *s, const char *name, struct error *err)
+enum status store_point_to(const char *place, int64_t step, struct error *err)
 {
 	char path[PATH_MAX], line[64];
 	enum status st;
 
-	TRY(file_path(path, s->place, "latest", err));
-	snprintf(line, sizeof(line), "%s\n", name);
+	TRY(file_path(path, place, "latest", err));
+	snprintf(line, sizeof(line), "step-%lld\n", (long long)step);
 	TRY(file_write_whole(path, line, strlen(line), err));
 out:
 	return st;
@@ -96,8 +109,8 @@ void store_prune(const char *place, int keep)
 	(void)!readlinkat(dirfd(dir), "best", name, sizeof(name) - 1);
 	best = checkpoint_step_of(name);
 	while ((step = find_old(dir, keep, best)) >= 0) {
+		remove_checkpoint(dirfd(dir), step);
 		snprintf(name, sizeof(name), "step-%lld", (long long)step);
-		remove_folder(dirfd(dir), name);
 		if (!faccessat(dirfd(dir), name, F_OK, AT_SYMLINK_NOFOLLOW))
 			break; /* it can't be removed */
 	}
@@ -146,10 +159,10 @@ void store_remove_all(const char *run)
 
 	if (!dir)
 		return;
-	while ((entry = readdir(dir)))
-		if (checkpoint_step_of(entry->d_name) >= 0)
-			remove_folder(dirfd(dir), entry->d_name);
 	unlinkat(dirfd(dir), "latest", 0);
 	unlinkat(dirfd(dir), "best", 0);
+	while ((entry = readdir(dir)))
+		if (checkpoint_step_of(entry->d_name) >= 0)
+			remove_checkpoint(dirfd(dir), checkpoint_step_of(entry->d_name));
 	closedir(dir);
 }

@@ -58,8 +58,7 @@ static enum status failed(const char *path, struct error *err)
 	if (code == ENOSPC || code == EDQUOT)
 		return HINT(err, "free some space; --save-last keeps fewer checkpoints");
 	if (code == ENOENT)
-		return HINT(err,
-			    "--run-dir must be in a file system that all machines share");
+		return HINT(err, "--run-dir must be in a file system that all machines share");
 	return ERR_FAILED;
 }
 
@@ -242,7 +241,7 @@ enum status store_finish(const struct store *s, struct json *state, int keep,
 		goto out;
 	}
 	TRY(sync_folder(s->place, err));
-	TRY(store_point_to(s, name, err));
+	TRY(store_point_to(s->place, s->step, err));
 	store_prune(s->place, keep);
 out:
 	store_abort(s);

@@ -1,9 +1,10 @@
 /*
  * store.h - writing a checkpoint: begun by one, filled by many, finished by one.
  *
- * The first rank begins it: files of their final size under another name, so that a disk that is
- * full says so now. Every rank writes its pieces; when all have, and what they wrote is on disk, the
- * first rank finishes it: sums, state.json, one rename, latest, and what is older goes.
+ * The first rank begins it: files of their final size under another name, so that a disk that
+ * is full says so now. Every rank writes its pieces; when all have, and what they wrote is on
+ * disk, the first rank finishes it: sums, state.json, one rename, latest, and what is older
+ * goes.
  */
 #ifndef KOLM_CHECKPOINT_STORE_H
 #define KOLM_CHECKPOINT_STORE_H
@@ -49,8 +50,9 @@ enum status store_begin(const struct store *s, struct error *err);
 enum status store_write(const struct store *s, const struct store_piece *pieces, size_t n,
 			struct error *err);
 /*
- * state: an object that is still open, with all members but step, files and the sum. sha256 takes
- * the sum of the tensors of the model alone. Keeps so many checkpoints (0: all), and the best one.
+ * state: an object that is still open, with all members but step, files and the sum. sha256
+ * takes the sum of the tensors of the model alone. Keeps so many checkpoints (0: all), and the
+ * best one.
  */
 enum status store_finish(const struct store *s, struct json *state, int keep,
 			 char sha256[SHA256_TEXT], struct error *err);
@@ -58,6 +60,9 @@ enum status store_finish(const struct store *s, struct json *state, int keep,
 void store_abort(const struct store *s);
 /* The one of that step is the best so far. */
 enum status store_mark_best(const struct store *s, int64_t step, struct error *err);
+
+/* latest names this one now. */
+enum status store_point_to(const char *place, int64_t step, struct error *err);
 
 /* In the folder of a run whose owner is gone: what was not finished goes. */
 void store_tidy(const char *run);

@@ -3,8 +3,8 @@
  *
  * The ranks copy what they have between two steps, and each writes its copy in a thread beside
  * while training goes on. With every step they tell each other whether they are still writing;
- * when nobody is, rank 0 finishes the checkpoint in a thread. A checkpoint that can't be written is
- * a warning; the last one of a run that can't is a failure.
+ * when nobody is, rank 0 finishes the checkpoint in a thread. A checkpoint that can't be
+ * written is a warning; the last one of a run that can't is a failure.
  */
 #ifndef KOLM_CMD_SAVING_H
 #define KOLM_CMD_SAVING_H
@@ -35,12 +35,13 @@ struct saver {
 	struct store store;
 	struct store_piece *pieces; /* (snapshot.count) */
 	struct beside beside;
-	struct json state;  /* of rank 0: state.json but for the sums */
-	int keep;	    /* checkpoints */
-	int64_t written;    /* the step of the last one that is whole, or -1 */
-	double begun_at;    /* ms: when the last one was begun */
-	double held_ms;	    /* by which the steps were held up, of all of them */
-	int count;	    /* checkpoints that were written */
+	struct json state;	  /* of rank 0: state.json but for the sums */
+	bool best;		  /* what is being written is the best so far */
+	int keep;		  /* checkpoints */
+	int64_t written;	  /* the step of the last one that is whole, or -1 */
+	double begun_at;	  /* ms: when the last one was begun */
+	double held_ms;		  /* by which the steps were held up, of all of them */
+	int count;		  /* checkpoints that were written */
 	char sha256[SHA256_TEXT]; /* of the weights of the last one */
 };
 

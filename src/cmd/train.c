@@ -66,7 +66,8 @@ enum status training_plan(struct training *t, struct error *err)
 	enum status st;
 
 	TRY(open_grid(t, err));
-	limits = (struct inject_limits){grid_size(&t->grid), c->steps, c->micro_batches};
+	limits = (struct inject_limits){grid_size(&t->grid), c->epochs ? STEPS_MAX : c->steps,
+					c->micro_batches};
 	if (t->restarted)
 		return OK; /* what is left of it */
 	TRY(inject_parse(&t->inject, c->inject, &limits, err));

@@ -94,9 +94,15 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.evaluation = evaluation,
 		.breakdowns = breakdowns,
 		.predicted = &t->predicted,
+		.lr = t->rate,
+		.best = t->course.best.step >= 0 ? &t->course.best : NULL,
 		.interrupted = stopped != 0,
+		.stopped_early = t->ended == COURSE_OUT_OF_PATIENCE,
+		.diverged = t->ended == COURSE_DIVERGED,
 		.resumed_from = t->from.state ? t->from.step : -1,
 		.restarts = t->restarted,
+		.saved = t->saver.count,
+		.saving_ms = t->saver.held_ms,
 		.weights_sha256 = t->saver.written == t->done && *t->saver.sha256
 					  ? t->saver.sha256
 					  : NULL,
@@ -135,6 +141,8 @@ static enum status close_run(struct training *t, const struct evaluation *evalua
 	training_print_closing(&summary);
 	if (t->stopped)
 		st = stopped_by(t->stopped, t, err);
+	else if (t->ended == COURSE_DIVERGED)
+		st = training_diverged(t, err);
 out:
 	breakdowns_release(&breakdowns);
 	return st;
@@ -160,32 +168,27 @@ static void put_options(const void *options, struct json *j)
 	options_write_json(options, j);
 }
 
-static void fill_held_out(void *arg, int64_t first, int rows, const struct batch *b)
-{
-	data_held_out(arg, first, rows, b);
-}
-
 enum status training_finish(struct training *t, struct error *err)
 {
 	enum status st = OK;
-	struct evaluation evaluation;
-	bool evaluated = t->data.held_out && !t->stopped && !device_is_virtual(t->dev);
+	bool well = !t->stopped && t->ended != COURSE_DIVERGED;
+	bool evaluated = t->data.held_out && well && !device_is_virtual(t->dev);
 
 	t->rank->ended_by = t->stopped;
 	if (!is_hurried(t)) /* first: what follows is not part of a step */
 		TRY(training_trace_collect(t, err));
 	TRY(training_keep(t, err));
-	if (t->dump.folder && !t->stopped)
+	if (t->dump.folder && well)
 		TRY(dump_end(&t->dump, t->engine, put_options, &t->config.values,
 			     t->metrics.losses, t->metrics.count, err));
-	if (t->record_folder && !t->stopped)
+	if (t->record_folder && well)
 		TRY(write_record(t, err));
-	TRY(training_save_end(t, err));
+	if (t->ended != COURSE_DIVERGED) /* nobody should go on from there */
+		TRY(training_save_end(t, err));
 	if (evaluated)
-		TRY(engine_evaluate(t->engine, t->data.held_out, fill_held_out, &t->data,
-				    &evaluation, err));
+		TRY(training_evaluate(t, err));
 	if (t->rank->number == 0)
-		TRY(close_run(t, evaluated ? &evaluation : NULL, err));
+		TRY(close_run(t, evaluated ? &t->evaluation : NULL, err));
 out:
 	return st;
 }

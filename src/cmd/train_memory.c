@@ -48,12 +48,14 @@ static enum status predict_rank(const struct training *t, struct device *dev,
 	struct shared shared = {0};
 	struct memory_account account;
 	struct engine *e;
+	uint64_t copy; /* of what a checkpoint keeps */
 	enum status st;
 
 	if (ranks > 1)
 		device_share(dev, count_shared, NULL, &shared);
 	TRY(engine_create(&e, dev, options, err));
 	account = *device_memory(dev);
+	copy = t->config.save || *t->config.save_every ? snapshot_bytes(e) : 0;
 	engine_free(e);
 	if (p->rank < 0 || account.total > p->account.total) {
 		p->rank = options->plan_rank;
@@ -65,9 +67,9 @@ static enum status predict_rank(const struct training *t, struct device *dev,
 		p->shared += shared.room + SHARED_REST + (uint64_t)ranks * SHARED_PAIR;
 	if (device_is_virtual(dev))
 		return OK; /* there is nothing in its memory */
-	p->total += account.total;
-	if (account.total - shared.bytes > p->own)
-		p->own = account.total - shared.bytes;
+	p->total += account.total + copy;
+	if (account.total - shared.bytes + copy > p->own)
+		p->own = account.total - shared.bytes + copy;
 out:
 	return st;
 }

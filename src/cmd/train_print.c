@@ -73,6 +73,23 @@ static void print_placement(const struct training *t)
 			 count_split(&t->model, SPLIT_COLUMNS));
 }
 
+static void print_course(const struct training *t)
+{
+	const struct config *c = &t->config;
+
+	if (c->epochs)
+		log_info("%d steps: %d epoch%s of %lld samples", c->steps, c->epochs,
+			 c->epochs == 1 ? "" : "s", (long long)t->data.train);
+	else if (t->data.kind == DATA_TABLE)
+		log_info("%d steps: %.3g epochs of %lld samples", c->steps,
+			 (double)c->steps * c->batch / (double)t->data.train,
+			 (long long)t->data.train);
+	if (!lr_is_constant(&t->lr))
+		log_info("learning rate: %s, %g in the first step, %g in the last",
+			 lr_kind_names[t->lr.kind], lr_at(&t->lr, 0),
+			 lr_at(&t->lr, c->steps - 1));
+}
+
 static void print_ranks(const struct training *t)
 {
 	const struct rank *r = t->rank;
@@ -107,6 +124,7 @@ void training_print_heading(const struct training *t)
 				 : "",
 			 t->data.table.indexed ? "; the first column is an index: left out"
 					       : "");
+	print_course(t);
 	print_ranks(t);
 	print_placement(t);
 	log_info("batch %d = %d replica%s x %d micro-batch%s x %d; %s; %s in use%s", c->batch,
@@ -117,28 +135,44 @@ void training_print_heading(const struct training *t)
 	log_info("run folder: %s", t->run.folder);
 }
 
+static void print_held_out(const struct step_metrics *s)
+{
+	const struct evaluation *e = s->held_out;
+	char accuracy[32] = "";
+
+	if (!isnan(e->accuracy))
+		snprintf(accuracy, sizeof(accuracy), "  accuracy %.2f %%", e->accuracy * 100);
+	printf("           held-out loss %.6g%s%s\n", e->loss, accuracy,
+	       s->is_best ? "  the best so far" : "");
+}
+
 enum status training_print_step(struct training *t, const struct step_metrics *s,
 				struct error *err)
 {
 	const struct config *c = &t->config;
 	double samples_per_s = c->batch / s->ms * 1e3;
 	char loss[32] = "-"; /* virtual devices compute none */
+	char lr[32] = "";
 
 	/* A screen shows them; a file or a pipe gets them all the same. */
 	if (c->quiet || (t->screen && isatty(STDOUT_FILENO)))
 		return OK;
 	if (!device_is_virtual(t->dev))
 		snprintf(loss, sizeof(loss), "%.6g", s->loss);
+	if (!lr_is_constant(&t->lr))
+		snprintf(lr, sizeof(lr), "  lr %-9.3g", s->lr);
 	if (c->log_format == LOG_JSONL)
 		fputs(t->run.line.text.data, stdout);
 	else
-		printf("step %4d  loss %-10s  grad_norm %-9.4g  %9.3f ms  %10.1f samples/s"
+		printf("step %4d  loss %-10s  grad_norm %-9.4g%s  %9.3f ms  %10.1f samples/s"
 		       "  %7.1f GFLOP/s%s\n",
-		       s->step, loss, s->grad_norm, s->ms, samples_per_s,
+		       s->step, loss, s->grad_norm, lr, s->ms, samples_per_s,
 		       samples_per_s * model_flops(&t->model) * 1e-9,
 		       s->skipped  ? "  skipped: not finite"
 		       : s->warmup ? "  (warm-up)"
 				   : "");
+	if (s->held_out && c->log_format != LOG_JSONL)
+		print_held_out(s);
 	if (s->breakdown && c->log_format != LOG_JSONL)
 		printf("           compute %.3f  exposed %.3f  bubble %.3f  imbalance %.3f  "
 		       "other %.3f ms\n",
@@ -193,6 +227,19 @@ static void print_breakdown(const struct run_summary *s)
 	print_prediction(s, median);
 }
 
+static void print_best(const struct run_summary *s)
+{
+	int patience = s->config->patience;
+
+	if (s->best)
+		log_info("best held-out loss: %.6g, behind step %lld", s->best->loss,
+			 (long long)s->best->step);
+	if (s->stopped_early)
+		log_info(
+			"stopped early: %d evaluation%s in a row without a better held-out loss",
+			patience, patience == 1 ? "" : "s");
+}
+
 void training_print_closing(const struct run_summary *s)
 {
 	struct statistics ms = metrics_step_ms(s->metrics);
@@ -204,9 +251,15 @@ void training_print_closing(const struct run_summary *s)
 		 "%.1f GFLOP/s",
 		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
 	print_breakdown(s);
+	if (s->saved)
+		log_info(
+			"%d checkpoint%s: the steps were held up by %.1f ms, the rest was written "
+			"beside them",
+			s->saved, s->saved == 1 ? "" : "s", s->saving_ms);
 	if (s->metrics->skipped)
 		log_info("%d of %d steps skipped: their gradients were not finite",
 			 s->metrics->skipped, n);
+	print_best(s);
 	if (s->evaluation && !isnan(s->evaluation->accuracy))
 		log_info("held-out: %lld samples, loss %.6g, accuracy %.2f %%",
 			 (long long)s->evaluation->samples, s->evaluation->loss,

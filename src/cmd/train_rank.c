@@ -3,11 +3,9 @@
  * steps; rank 0 writes down what was measured. See training.h
  */
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/util.h"
 #include "cmd/training.h"
 
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -29,18 +27,14 @@ static bool is_ending(const struct training *t)
 /* Rank 0 writes down a step. */
 static enum status record(struct training *t, const struct step_metrics *s, struct error *err)
 {
-	enum status st;
+	enum status st = OK;
 
-	if (!isfinite(s->loss) && !device_is_virtual(t->dev) &&
-	    (!t->metrics.count || isfinite(t->metrics.losses[t->metrics.count - 1])))
-		log_warn(
-			"step %d: the loss is not finite; try a smaller --lr, or --clip-grad 1",
-			s->step);
 	pthread_mutex_lock(&t->kept.lock);
 	metrics_add(&t->metrics, s);
-	st = run_write_step(&t->run, s, t->config.batch, err);
+	if (s->logged)
+		st = run_write_step(&t->run, s, t->config.batch, err);
 	pthread_mutex_unlock(&t->kept.lock);
-	if (st != OK)
+	if (st != OK || !s->logged)
 		goto out;
 	st = training_print_step(t, s, err);
 	if (st != OK && is_ending(t)) {
@@ -74,6 +68,10 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	p->simulated = device_is_virtual(t->dev);
 	p->loss = s->loss;
 	p->loss_scale = s->loss_scale;
+	p->scheduled = !lr_is_constant(&t->lr);
+	p->lr = s->lr;
+	p->evaluated = t->evaluated > 0;
+	p->held_out_loss = t->evaluation.loss;
 	p->skipped += s->skipped;
 	p->step_ms = s->ms;
 	p->compute_ms = (double)times->compute * 1e-6;
@@ -115,6 +113,7 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	s.data_ms = clock_ms();
 	engine_load(t->engine, fill_samples, &(struct step_samples){t, step});
 	s.data_ms = clock_ms() - s.data_ms;
+	training_set_lr(t, &s);
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, err));
 	TRY(engine_step(t->engine, step, &result, err));
@@ -130,14 +129,15 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	t->stopped = result.stop;
 	t->done = step + 1;
 	t->samples += t->config.batch;
+	TRY(training_follow(t, &s, err));
 	show_pulse(t, &s);
-	if (t->config.breakdown)
+	if (t->config.breakdown && s.logged)
 		TRY(take_apart(t, &s, &breakdowns, err));
 	if (is_first(t))
 		TRY(record(t, &s, err));
 	if (result.keep)
 		TRY(training_keep(t, err));
-	if (!t->stopped && t->done < t->config.steps)
+	if (!training_is_over(t))
 		TRY(training_save_step(t, result.word, err));
 out:
 	breakdowns_release(&breakdowns);
@@ -204,8 +204,8 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 		TRY(training_keep(t, err));
 	TRY(training_restore(t, err));
 	TRY(training_save_open(t, err));
-	for (int step = t->done; step < (t->until ? t->until : c->steps) && !t->stopped; step++)
-		TRY(train_step(t, step, err));
+	while (!training_is_over(t))
+		TRY(train_step(t, t->done, err));
 	TRY(training_finish(t, err));
 out:
 	training_save_close(t);

@@ -1,8 +1,8 @@
 /*
  * train_resume.c - where a run goes on from, and how; see training.h
  *
- * The files of a checkpoint know whole tensors by name: whatever the grid, a rank takes its rows and
- * columns of those that it has.
+ * The files of a checkpoint know whole tensors by name: whatever the grid, a rank takes its
+ * rows and columns of those that it has.
  */
 #include "base/file.h"
 #include "base/log.h"
@@ -114,7 +114,8 @@ static enum status check_state(const struct training *t, struct error *err)
 
 	if (!kind || strcmp(kind, optimizer_names[t->config.optimizer])) {
 		FAIL(err, ERR_USAGE, "%.200s has the state of the optimizer %.20s, not of %s",
-		     t->from.folder, kind ? kind : "none", optimizer_names[t->config.optimizer]);
+		     t->from.folder, kind ? kind : "none",
+		     optimizer_names[t->config.optimizer]);
 		return HINT(err, "add --optimizer %.20s", kind ? kind : "sgd");
 	}
 	if (json_integer_value(seed) != t->config.seed) {
@@ -180,6 +181,7 @@ enum status training_find_start(struct training *t, struct error *err)
 {
 	const char *place = t->config.resume;
 	bool automatic = !strcmp(place, "auto"), found;
+	char checkpoints[PATH_MAX];
 	enum status st = OK;
 
 	if (!*place)
@@ -195,6 +197,10 @@ enum status training_find_start(struct training *t, struct error *err)
 		return HINT(err, "see 'kolm info' on each of them");
 	}
 	TRY(check_start(t, err));
+	if (t->config.in_place) { /* it may be newer than latest says, or older */
+		TRY(file_path(checkpoints, t->run.folder, CHECKPOINTS, err));
+		TRY(store_point_to(checkpoints, t->from.step, err));
+	}
 	TRY(check_left(t, automatic, err));
 out:
 	return st;
@@ -271,6 +277,7 @@ enum status training_restore(struct training *t, struct error *err)
 	rank_at(t->rank, "reading %s", t->from.folder);
 	TRY(map_files(t, err));
 	TRY(engine_restore(t->engine, &e, read_region, t, err));
+	TRY(course_read(&t->course, json_object_get(state, "course"), err));
 	t->samples = json_integer_value(json_object_get(state, "samples"));
 	t->done = (int)t->from.step;
 out:

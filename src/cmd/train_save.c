@@ -100,10 +100,10 @@ static enum status describe(const struct training *t, enum checkpoint_part part,
 			if (part_of(r.array) != part ||
 			    !engine_array_name((enum optimizer)t->config.optimizer, r.array))
 				continue;
-			*e = (struct safetensors_entry){.dtype = DTYPE_F32,
-							.dims = tensor->matrix ? 2 : 1,
-							.shape = {tensor->rows,
-								  tensor->columns}};
+			*e = (struct safetensors_entry){
+				.dtype = DTYPE_F32,
+				.dims = tensor->matrix ? 2 : 1,
+				.shape = {tensor->rows, tensor->columns}};
 			name_in_file(t, &r, e->name, sizeof(e->name));
 			++*count;
 		}
@@ -193,8 +193,8 @@ static void write_pieces(void *arg)
 {
 	struct saver *s = arg;
 
-	s->beside.st = store_write(&s->store, s->pieces, (size_t)s->snapshot.count,
-				   &s->beside.err);
+	s->beside.st =
+		store_write(&s->store, s->pieces, (size_t)s->snapshot.count, &s->beside.err);
 }
 
 static void finish_store(void *arg)
@@ -202,6 +202,8 @@ static void finish_store(void *arg)
 	struct saver *s = arg;
 
 	s->beside.st = store_finish(&s->store, &s->state, s->keep, s->sha256, &s->beside.err);
+	if (s->beside.st == OK && s->best)
+		s->beside.st = store_mark_best(&s->store, s->store.step, &s->beside.err);
 }
 
 /* Everything of state.json but what the store adds. */
@@ -224,6 +226,7 @@ static void describe_state(struct training *t)
 	json_put_double(j, "scale", e.scale);
 	json_put_int(j, "finite_steps", e.finite);
 	json_end_object(j);
+	course_write(&t->course, j);
 	json_begin_object(j, "options");
 	options_write_json(&t->config.values, j);
 	json_end_object(j);
@@ -294,6 +297,12 @@ static void settle(struct training *t)
 	}
 }
 
+/* Was the model evaluated just now, and never better? */
+static bool is_best(const struct training *t)
+{
+	return t->config.eval_every && t->evaluated == t->done && course_is_best(&t->course);
+}
+
 /* Copy what is to be saved, and have it written. */
 static enum status begin(struct training *t, struct error *err)
 {
@@ -304,6 +313,7 @@ static enum status begin(struct training *t, struct error *err)
 	store_name(&s->store, t->done);
 	s->begun_at = start;
 	s->phase = SAVING_WRITES;
+	s->best = is_best(t);
 	s->beside = (struct beside){0};
 	if (is_first(t)) {
 		describe_state(t);
@@ -332,7 +342,7 @@ enum status training_save_step(struct training *t, struct engine_word word, stru
 	advance(t, word.busy);
 	if (word.asked > 0)
 		rank_answered(t->rank);
-	if (word.asked > 0 || (every && t->done % every == 0)) {
+	if (word.asked > 0 || (every && t->done % every == 0) || is_best(t)) {
 		settle(t);
 		TRY(begin(t, err));
 	}

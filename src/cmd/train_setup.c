@@ -24,6 +24,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	kind = schedule_for(kind, c->pp);
 	c->chunks = schedule_chunks(kind, c->chunks);
 	TRY(training_build_model(t, err));
+	TRY(training_plan_course(t, err));
 	TRY(partition_init(&t->partition, &t->model, c->pp, c->chunks, c->layers_per_stage,
 			   err));
 	TRY(schedule_init(&t->schedule, kind, c->pp, c->micro_batches, c->chunks, err));
@@ -161,6 +162,12 @@ static enum status check_virtual(const struct training *t, struct error *err)
 		FAIL(err, ERR_USAGE, "virtual devices on several machines");
 		return HINT(err, "start all %d ranks on one machine: they only sleep",
 			    t->rank->ranks);
+	}
+	if (t->config.eval_every) {
+		FAIL(err, ERR_USAGE,
+		     "--eval-every %d on a virtual device, which computes no loss",
+		     t->config.eval_every);
+		return HINT(err, "use --device cpu");
 	}
 	if (*t->config.dump_check || t->record_folder || t->config.save ||
 	    *t->config.save_every || *t->config.resume) {

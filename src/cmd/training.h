@@ -2,6 +2,7 @@
 #ifndef KOLM_CMD_TRAINING_H
 #define KOLM_CMD_TRAINING_H
 
+#include "cmd/course.h"
 #include "cmd/saving.h"
 #include "config/config.h"
 #include "data/data.h"
@@ -10,6 +11,7 @@
 #include "engine/predict.h"
 #include "engine/sketch.h"
 #include "launch/launch.h"
+#include "optim/lr.h"
 #include "trace/gather.h"
 #include "trace/metrics.h"
 #include "trace/run.h"
@@ -34,6 +36,9 @@ struct kept {
 	bool any, written;	    /* there is something; the summary is written */
 };
 
+/* Why a training ends before its last step, if nobody has stopped it. */
+enum course_end { COURSE_GOES_ON, COURSE_OUT_OF_PATIENCE, COURSE_DIVERGED };
+
 /* Everything that a run owns, in the order in which it is made. */
 struct training {
 	int argc; /* the command line behind "kolm train" */
@@ -53,6 +58,7 @@ struct training {
 	const struct loss *loss;
 	struct partition partition;
 	struct schedule schedule;
+	struct lr_schedule lr;
 	struct prediction memory;
 	struct checkpoint from; /* that it goes on from; its state is NULL: from the start */
 	struct safetensors source[PART_COUNT]; /* its files, while they are read */
@@ -72,6 +78,11 @@ struct training {
 	struct engine_times *all_times; /* (ranks) */
 	int done;			/* steps */
 	int64_t samples;		/* seen in them */
+	double rate;			/* the learning rate of the last one */
+	struct course course;
+	enum course_end ended;
+	struct evaluation evaluation; /* the last one, */
+	int evaluated;		      /* ... behind so many steps; 0: there was none */
 	struct saver saver;
 	int stopped;		   /* the signal that has ended the run, or 0 */
 	enum launch_screen screen; /* while it runs */
@@ -139,6 +150,19 @@ enum status training_plan(struct training *t, struct error *err);
    attach to the run, until its folder is released. */
 enum status training_choose_screen(struct training *t, struct error *err);
 enum status training_announce(struct training *t, struct error *err);
+
+/*
+ * train_course.c: when the data is known, how many steps there are and at what learning rates.
+ * Before each step its rate; behind it, what its loss says, an evaluation if one is due, and
+ * whether it is written down. An evaluation of the weights as they are, unless there was one.
+ */
+enum status training_plan_course(struct training *t, struct error *err);
+void training_set_lr(struct training *t, struct step_metrics *s);
+enum status training_follow(struct training *t, struct step_metrics *s, struct error *err);
+enum status training_evaluate(struct training *t, struct error *err);
+/* Is there no step any more? And how it ends that it has diverged. */
+bool training_is_over(const struct training *t);
+enum status training_diverged(const struct training *t, struct error *err);
 
 /*
  * train_save.c: everything that a checkpoint needs, before the first step; what a rank has to

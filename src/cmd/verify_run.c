@@ -147,7 +147,7 @@ static enum status prepare(struct training *t, const struct setup *s, const stru
 	t->wants_gradients = v->gradients;
 	t->discarded = true;
 	TRY(config_read(c, s->argc, s->argv, err));
-	if (options_source(&c->values, "steps") == SOURCE_DEFAULT) {
+	if (options_source(&c->values, "steps") == SOURCE_DEFAULT && !c->epochs) {
 		c->steps = 20;
 		c->warmup = imin(c->warmup, 19);
 	}
@@ -161,6 +161,8 @@ static enum status prepare(struct training *t, const struct setup *s, const stru
 		c->init_scale = s->init_scale;
 	c->quiet = true;
 	c->trace = 0;
+	c->log_every = 1; /* all are compared, whatever becomes of them */
+	c->eval_every = c->patience = c->max_bad_steps = 0;
 	c->dump_check[0] = c->save_every[0] = '\0';
 	c->save = false;
 	c->restarts = 0;

@@ -3,7 +3,6 @@
 #include "base/dtype.h"
 #include "base/file.h"
 #include "base/units.h"
-#include "engine/dump.h"
 #include "schedule/schedule.h"
 
 #include <stdlib.h>
@@ -107,25 +106,9 @@ static enum status check_restarts(const struct config *c, struct error *err)
 
 static enum status validate(struct config *c, struct error *err)
 {
-	if (c->warmup >= c->steps) {
-		enum option_source warmup = options_source(&c->values, "warmup");
-
-		/* A warm-up that was not asked for gives way to a short run. */
-		if (warmup != SOURCE_DEFAULT && warmup >= options_source(&c->values, "steps")) {
-			FAIL(err, ERR_USAGE, "--warmup %d leaves none of --steps %d to measure",
-			     c->warmup, c->steps);
-			return HINT(err, "use --warmup %d or less", c->steps - 1);
-		}
-		c->warmup = c->steps - 1;
-	}
-	if (*c->dump_check && c->steps > CHECK_STEPS_MAX) {
-		FAIL(err, ERR_USAGE, "--dump-check with --steps %d: at most %d steps are kept",
-		     c->steps, CHECK_STEPS_MAX);
-		return HINT(err, "add --steps %d", CHECK_STEPS_MAX);
-	}
 	drop_outdated(c);
 	if (read_widths(c, err) != OK || read_save_every(c, err) != OK ||
-	    check_restarts(c, err) != OK)
+	    check_restarts(c, err) != OK || config_check_course(c, err) != OK)
 		return err->code;
 	if (c->amp) {
 		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&

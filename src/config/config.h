@@ -7,6 +7,7 @@
 
 #include "base/names.h"
 #include "config/option.h"
+#include "optim/lr.h"
 
 #include <limits.h>
 
@@ -37,7 +38,7 @@ enum config_log_format { CONFIG_LOG_FORMATS(CONFIG_LOG_FORMAT) };
 enum config_progress { CONFIG_PROGRESSES(CONFIG_PROGRESS) };
 extern const char *const progress_names[];
 
-enum { DIM_MAX = 1 << 20, DEPTH_MAX = 4096 };
+enum { DIM_MAX = 1 << 20, DEPTH_MAX = 4096, STEPS_MAX = 10000000 };
 
 /* Along which axis the grid of a run that goes on without a rank is smaller. */
 #define CONFIG_ELASTICS(X)	  X(DP, "dp") X(NONE, "none")
@@ -78,8 +79,17 @@ struct config {
 	/* the optimizer */
 	int optimizer; /* enum optimizer */
 	double lr, momentum, beta1, beta2, eps, weight_decay, clip_grad;
+	/* the learning rate over the steps */
+	int lr_schedule; /* enum lr_kind */
+	int lr_warmup, lr_step;
+	double lr_min, lr_gamma;
+	char lr_decay[32]; /* of wsd: a share of the steps, or a number of them */
 	/* the run */
 	int steps, warmup;
+	int epochs;	   /* 0: steps are given; otherwise they follow from it and the data */
+	int eval_every;	   /* 0: at the end only */
+	int patience;	   /* evaluations; 0: any number */
+	int max_bad_steps; /* 0: any number */
 	int64_t seed;
 	char data[2 * PATH_MAX];
 	char inject[1024];
@@ -102,6 +112,7 @@ struct config {
 	/* output */
 	char run_dir[PATH_MAX], dump_check[PATH_MAX], config_file[PATH_MAX];
 	int trace;	/* steps in timeline.json */
+	int log_every;	/* steps; 0: as many as is good */
 	int log_format; /* enum config_log_format */
 	int progress;	/* enum config_progress */
 	bool overwrite, quiet, verbose, breakdown;
@@ -116,6 +127,12 @@ extern const struct option_table config_table;
 enum status config_read(struct config *c, int argc, char *const *argv, struct error *err);
 /* resume.c, a part of it: the options of what is resumed, which the command line overrules. */
 enum status config_read_resume(struct config *c, struct error *err);
+/* course.c, a part of it: what must hold between the options of the course of a training. */
+enum status config_check_course(struct config *c, struct error *err);
+/* When steps is known: with what warm-up they are measured; the rate of each of them. */
+enum status config_settle_warmup(struct config *c, struct error *err);
+enum status config_lr_schedule(const struct config *c, struct lr_schedule *s,
+			       struct error *err);
 /* When the grid is known: what two of batch, micro-batches and their size leave open. */
 enum status config_resolve_batch(struct config *c, struct error *err);
 

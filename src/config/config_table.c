@@ -6,6 +6,7 @@
 #include "model/models.h"
 #include "data/data.h"
 #include "engine/sync.h"
+#include "optim/lr.h"
 #include "schedule/schedule.h"
 
 const char *const engine_names[] = {NAMES_OF(CONFIG_ENGINES)};
@@ -121,10 +122,26 @@ static const struct option options[] = {
 	 .zero = "off", .meta = "X", .min = 0, .max = 1e30,
 	 .help = "largest norm of the gradient over all parameters"},
 
+	{"lr-schedule", .group = "Learning rate", CHOICE(lr_schedule, lr_kind_names), .initial = "constant",
+	 .help = "how --lr goes down over the steps: half a cosine, a line, in steps, or a line at the end (wsd); "
+	 "docs/training.md has the formulas"},
+	{"lr-warmup", .group = "Learning rate", .type = OPTION_INT, AT(lr_warmup), .initial = "0", .meta = "N",
+	 .min = 0, .max = STEPS_MAX, .help = "first steps, in which it grows from --lr / N to --lr"},
+	{"lr-min", .group = "Learning rate", .type = OPTION_FLOAT, AT(lr_min), .initial = "0", .meta = "X",
+	 .min = 0, .max = 1e6, .help = "cosine, linear, wsd: that of the last step; step: never less"},
+	{"lr-step", .group = "Learning rate", .type = OPTION_INT, AT(lr_step), .initial = "none", .zero = "none",
+	 .meta = "N", .min = 1, .max = STEPS_MAX, .help = "step: every N steps it is multiplied with --lr-gamma"},
+	{"lr-gamma", .group = "Learning rate", .type = OPTION_FLOAT, AT(lr_gamma), .initial = "0.1", .meta = "X",
+	 .min = 0, .max = 1, .help = "step: what with"},
+	{"lr-decay", .group = "Learning rate", .type = OPTION_STRING, TEXT_AT(lr_decay), .initial = "0.2",
+	 .meta = "SHARE|N", .help = "wsd: the last steps, in which it goes down: a share of all, such as 0.2, or how many"},
+
 	{"steps", .group = "Run", .type = OPTION_INT, AT(steps), .initial = "35", .meta = "N",
-	 .min = 1, .max = 10000000, .help = "optimizer steps"},
+	 .min = 1, .max = STEPS_MAX, .help = "optimizer steps"},
+	{"epochs", .group = "Run", .type = OPTION_INT, AT(epochs), .initial = "none", .zero = "none", .meta = "N",
+	 .min = 1, .max = 1000000, .help = "instead of --steps: how often a data file is gone through"},
 	{"warmup", .group = "Run", .type = OPTION_INT, AT(warmup), .initial = "5", .meta = "N",
-	 .min = 0, .max = 10000000, .help = "first steps that are left out of the statistics"},
+	 .min = 0, .max = STEPS_MAX, .help = "first steps that are left out of the statistics"},
 	{"seed", .group = "Run", .type = OPTION_INT64, AT(seed), .initial = "0", .meta = "N",
 	 .min = 0, .max = 9007199254740992.0, .help = "of weights and data; same seed, same run"},
 	{"data", .group = "Run", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
@@ -132,7 +149,16 @@ static const struct option options[] = {
 	 .help = "synthetic is learnable (synthetic:X multiplies its targets with X), noise is not; csv: numbers, the last column is the label or target"},
 	{"holdout", .group = "Run", .type = OPTION_FLOAT, AT(holdout), .initial = "0.1",
 	 .meta = "X", .min = 0, .max = 0.9,
-	 .help = "share of a data file that is kept for the final evaluation"},
+	 .help = "share of a data file that is kept for evaluation"},
+	{"eval-every", .group = "Run", .type = OPTION_INT, AT(eval_every), .initial = "off", .zero = "off",
+	 .meta = "N", .min = 1, .max = STEPS_MAX,
+	 .help = "evaluate on the held-out samples every N steps, not at the end only"},
+	{"patience", .group = "Run", .type = OPTION_INT, AT(patience), .initial = "off", .zero = "off",
+	 .meta = "N", .min = 1, .max = STEPS_MAX,
+	 .help = "end after N evaluations in a row without a held-out loss that is the best so far"},
+	{"max-bad-steps", .group = "Run", .type = OPTION_INT, AT(max_bad_steps), .initial = "10", .zero = "off",
+	 .meta = "N", .min = 1, .max = STEPS_MAX,
+	 .help = "more steps in a row than these with a loss that is not finite are a failure"},
 	{"inject", .group = "Run", .type = OPTION_STRING, TEXT_AT(inject), .initial = "",
 	 .meta = "SPEC", .repeat = true,
 	 .help = "trouble on purpose, may be repeated: sleep=TIME, kill or hang behind any of rank=R, step=S, "
@@ -179,6 +205,10 @@ static const struct option options[] = {
 	 .help = "keep what every rank did in the last N steps in timeline.json, for kolm trace and Perfetto"},
 	{"tensorboard", .group = "Output", .type = OPTION_FLAG, AT(tensorboard), .initial = "false",
 	 .help = "write losses, norms and speeds for TensorBoard as well, to event files in the run's folder"},
+	{"log-every", .group = "Output", .type = OPTION_INT, AT(log_every), .initial = "auto", .zero = "auto",
+	 .meta = "N", .min = 1, .max = STEPS_MAX,
+	 .help = "print and write down every Nth step, and those that are special; auto: 1 up to 10000 steps, then so "
+	 "that there are as many lines"},
 	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
 	 .initial = "", .meta = "DIR", .unsaved = true, .reserved = true,
 	 .help = "write weights, batches and dropout masks for a check elsewhere (at most 20 steps)"},
@@ -209,6 +239,8 @@ static const char *const examples[] = {
 	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
 	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
 	"kolm train --precision fp16 --optimizer adamw",
+	"kolm train --data csv:digits.csv --epochs 20 --eval-every 50 --patience 5",
+	"kolm train --lr-schedule cosine --lr-warmup 5 --steps 100",
 	"kolm train --dp 4 --inject rank=3,step=12,kill     # what a crash looks like",
 	"mpirun -n 4 kolm train --dp 4            # over MPI, on one machine or several",
 	"kolm train --config runs/old/config.json --lr 0.01",

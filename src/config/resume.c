@@ -37,12 +37,15 @@ static enum status read_options(struct config *c, struct error *err)
 	TRY(checkpoint_find(&from, c->resume, false, &found, err));
 	if (!found) {
 		FAIL(err, ERR_USAGE, "--resume %s: there is no checkpoint", c->resume);
-		return HINT(err, "give a run that was started with --save or --save-every, or a "
-				 "folder step-N of its checkpoints");
+		return HINT(err,
+			    "give a run that was started with --save or --save-every, or a "
+			    "folder step-N of its checkpoints");
 	}
 	text = json_dumps(json_object_get(from.state, "options"), 0);
 	if (text)
 		st = options_read_json(&c->values, text, strlen(text), from.folder, err);
+	if (options_source(&c->values, "inject") == SOURCE_FILE)
+		c->inject[0] = '\0'; /* the trouble was for that part of the run */
 	free(text);
 	checkpoint_close(&from);
 out:

@@ -123,11 +123,15 @@ void engine_load(struct engine *e, engine_fill *fill, void *arg);
 /* Did something go well on all ranks? Fails on all if it did not on one. */
 enum status engine_agree(struct engine *e, bool well, struct error *err);
 
+/* The learning rate from the next step on; all ranks have to set the same. */
+void engine_set_lr(struct engine *e, double lr);
+
 /* One optimizer step on them, together with the other ranks. */
 enum status engine_step(struct engine *e, int step, struct step_result *result,
 			struct error *err);
 
-/* Loss and accuracy on so many samples, by all ranks together, the same on all. */
+/* Loss and accuracy on so many samples, by all ranks together, the same on all. Between two
+   steps it leaves no trace in what was measured of them. */
 enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
 			    struct evaluation *out, struct error *err);
 

@@ -47,15 +47,13 @@ static struct report own_report(const struct engine *e)
 }
 
 /* The first replica does it. */
-enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
-			    struct evaluation *out, struct error *err)
+static enum status evaluate_all(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+				struct evaluation *out, struct error *err)
 {
 	struct held_out h = {.fill = fill, .arg = arg};
 	struct report sum;
 	enum status st = OK;
 
-	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
-	TRY(engine_check(e, err));
 	device_clear(e->dev, e->numbers, NUMBER_COUNT);
 	e->run.training = false;
 	e->run.divisor = (double)samples;
@@ -69,8 +67,36 @@ enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill
 	out->loss = sum.loss;
 	if (e->options.loss->labelled)
 		out->accuracy = sum.correct / (double)samples;
-	return OK;
 out:
-	engine_give_up(e);
+	return st;
+}
+
+static void pause_records(const struct engine *e, bool paused)
+{
+	if (e->options.records)
+		e->options.records->paused = paused;
+}
+
+enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
+			    struct evaluation *out, struct error *err)
+{
+	struct engine_times times = e->times;
+	struct traffic_count traffic = e->traffic;
+	int64_t sum_bytes = e->sum_bytes;
+	enum status st;
+
+	*out = (struct evaluation){.samples = samples, .accuracy = NAN};
+	TRY(engine_check(e, err));
+	pause_records(e, true);
+	st = evaluate_all(e, samples, fill, arg, out, err);
+	pause_records(e, false);
+	if (st != OK) {
+		engine_give_up(e);
+		goto out;
+	}
+	e->times = times;
+	e->traffic = traffic;
+	e->sum_bytes = sum_bytes;
+out:
 	return st;
 }

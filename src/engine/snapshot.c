@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-enum { BLOCK = 1 << 18 }; /* elements that are read at once when an engine is restored, or a row */
+enum {
+	BLOCK = 1 << 18
+}; /* elements that are read at once when an engine is restored, or a row */
 
 const char *engine_array_name(enum optimizer kind, enum engine_array array)
 {
@@ -13,7 +15,9 @@ const char *engine_array_name(enum optimizer kind, enum engine_array array)
 	case ARRAY_WEIGHTS:
 		return "";
 	case ARRAY_FIRST:
-		return kind == OPT_SGD ? NULL : kind == OPT_ADAMW ? "exp_avg" : "momentum_buffer";
+		return kind == OPT_SGD	   ? NULL
+		       : kind == OPT_ADAMW ? "exp_avg"
+					   : "momentum_buffer";
 	case ARRAY_SECOND:
 		return kind == OPT_ADAMW ? "exp_avg_sq" : NULL;
 	case ARRAY_COUNT:
@@ -73,7 +77,8 @@ static int list(const struct engine *e, struct region *out, size_t *bytes)
 		for (int t = 0; t < e->options.model->n_tensors; t++) {
 			struct region r;
 
-			if (!engine_array_name(e->options.optimizer.kind, (enum engine_array)a) ||
+			if (!engine_array_name(e->options.optimizer.kind,
+					       (enum engine_array)a) ||
 			    e->weights.at[t] == WEIGHTS_ELSEWHERE)
 				continue;
 			r = share_of(e, (enum engine_array)a, t);

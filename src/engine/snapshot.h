@@ -2,8 +2,9 @@
  * snapshot.h - what must be kept of an engine so that another one, on any grid, can go on: the
  * weights that the optimizer keeps, its moments, and a few numbers.
  *
- * A snapshot is a copy of this rank's share: the ranks of a grid have every element of every tensor
- * exactly once between them. Its rows are those of the whole tensors, whatever the device's layout.
+ * A snapshot is a copy of this rank's share: the ranks of a grid have every element of every
+ * tensor exactly once between them. Its rows are those of the whole tensors, whatever the
+ * device's layout.
  */
 #ifndef KOLM_ENGINE_SNAPSHOT_H
 #define KOLM_ENGINE_SNAPSHOT_H
@@ -13,8 +14,8 @@
 /* The optimizer may have none, one or both of the moments. */
 enum engine_array { ARRAY_WEIGHTS, ARRAY_FIRST, ARRAY_SECOND, ARRAY_COUNT };
 
-/* As PyTorch calls them: exp_avg, exp_avg_sq, momentum_buffer; "" for the weights. NULL: an optimizer
-   of that kind has none. */
+/* As PyTorch calls them: exp_avg, exp_avg_sq, momentum_buffer; "" for the weights. NULL: an
+   optimizer of that kind has none. */
 const char *engine_array_name(enum optimizer kind, enum engine_array array);
 
 /* Some rows and columns of a tensor of the model. */
@@ -51,7 +52,8 @@ struct engine_state engine_state(const struct engine *e);
 /* Fills in values (rows, columns) of a region. */
 typedef enum status engine_source(void *arg, const struct region *r, float *values,
 				  struct error *err);
-/* Be where another engine was. Every rank calls it, between two steps; each asks for what it has. */
+/* Be where another engine was. Every rank calls it, between two steps; each asks for what it
+ * has. */
 enum status engine_restore(struct engine *e, const struct engine_state *state,
 			   engine_source *source, void *arg, struct error *err);
 

@@ -199,6 +199,11 @@ out:
 	return st;
 }
 
+void engine_set_lr(struct engine *e, double lr)
+{
+	e->optim.update.lr = (float)lr;
+}
+
 enum status engine_step(struct engine *e, int step, struct step_result *result,
 			struct error *err)
 {

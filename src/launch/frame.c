@@ -92,6 +92,10 @@ static void fill_cells(struct cells *cells, const struct survey *s)
 		snprintf(add_cell(cells, "loss"), sizeof(cells->list[0].value), "-");
 	else
 		add_figure(cells, "loss", s->loss);
+	if (s->evaluated)
+		add_figure(cells, "held out", s->held_out_loss);
+	if (s->scheduled)
+		snprintf(add_cell(cells, "lr"), sizeof(cells->list[0].value), "%.2g", s->lr);
 	add_figure(cells, "samples/s", s->samples_per_s);
 	add_time(cells, "step", s->step_ms);
 	add_peak_memory(cells, s);

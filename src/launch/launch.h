@@ -31,6 +31,9 @@ struct pulse {
 	_Atomic int skipped;	 /* steps without an update so far */
 	_Atomic bool simulated;	 /* nothing is computed: there is no loss */
 	_Atomic double loss, loss_scale;
+	_Atomic bool scheduled,
+		evaluated; /* the learning rate varies; there was an evaluation */
+	_Atomic double lr, held_out_loss;
 	_Atomic double step_ms, samples_per_s, gflops;
 	/* Where the time of the step went: computing, messages that nothing hid, waiting for
 	   other ranks; the rest is neither. */

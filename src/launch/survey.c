@@ -128,6 +128,10 @@ static void take_run(struct survey *s, const struct pulse *p, double now_ms)
 	s->simulated = p->simulated;
 	s->loss = p->loss;
 	s->loss_scale = p->loss_scale;
+	s->scheduled = p->scheduled;
+	s->lr = p->lr;
+	s->evaluated = p->evaluated;
+	s->held_out_loss = p->held_out_loss;
 	if (step != s->step) {
 		s->step_ms = blend(s->step_ms, p->step_ms);
 		s->samples_per_s = blend(s->samples_per_s, p->samples_per_s);

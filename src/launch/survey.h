@@ -25,8 +25,8 @@ struct survey {
 	struct grid grid;
 	int count; /* ranks on this machine */
 	int step, steps, skipped;
-	bool simulated;
-	double loss, loss_scale;
+	bool simulated, scheduled, evaluated; /* as in struct pulse */
+	double loss, loss_scale, lr, held_out_loss;
 	double step_ms, samples_per_s, gflops;
 	double peak_gflops; /* of all ranks; NAN: not known */
 	double left_ms;	    /* until the last step is over; NAN: not known */

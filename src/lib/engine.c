@@ -4,6 +4,7 @@
 #include "engine/dump.h"
 #include "lib/impl.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +275,20 @@ static enum status check_labels(const struct filling *f, struct error *err)
 	FAIL(err, ERR_USAGE, "label %d of a sample is no class from 0 to %d", (int)f->label,
 	     f->classes - 1);
 	return HINT(err, "the last layer has as many outputs as there are classes");
+}
+
+enum kolm_status kolm_engine_set_lr(struct kolm_engine *engine, double lr,
+				    struct kolm_error *err)
+{
+	struct error own = {0};
+
+	if (!(lr >= 0 && lr <= FLT_MAX)) {
+		FAIL(&own, ERR_USAGE, "%g is no learning rate", lr);
+		HINT(&own, "use 0 or more");
+		return lib_error_out(&own, err);
+	}
+	engine_set_lr(engine->engine, lr);
+	return KOLM_OK;
 }
 
 enum kolm_status kolm_engine_step(struct kolm_engine *engine, kolm_fill *fill, void *arg,

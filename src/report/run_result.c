@@ -52,6 +52,9 @@ static enum status read_steps(struct run_result *r, const char *text, struct err
 			r->steps[r->step_count++] = (struct run_step){
 				.step = number_or_nan(line, "step"),
 				.loss = number_or_nan(line, "loss"),
+				.held_out_loss = number_or_nan(
+					json_object_get(line, "held_out"), "loss"),
+				.lr = number_or_nan(line, "lr"),
 				.loss_scale = number_or_nan(line, "loss_scale"),
 				.ms = number_or_nan(line, "step_ms"),
 			};

@@ -10,7 +10,7 @@
 #include <limits.h>
 
 struct run_step {
-	double step, loss, loss_scale, ms; /* NAN: not known */
+	double step, loss, held_out_loss, lr, loss_scale, ms; /* NAN: not known */
 };
 
 struct run_result {
@@ -31,6 +31,10 @@ void run_result_release(struct run_result *r);
 
 /* Its heading and everything below it. */
 void run_result_add(struct run_result *r, struct document *d, timeline_reader reader);
+
+/* run_curves.c, a part of it: the losses and the learning rate of its steps, and their times.
+ */
+void run_result_add_curves(const struct run_result *r, struct document *d);
 
 /* A table with a row per run. */
 struct table *run_result_compare(const struct run_result *runs, int n, struct document *d);

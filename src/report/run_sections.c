@@ -184,28 +184,27 @@ static struct chart *memory(struct document *d, const struct run_result *r)
 	return c;
 }
 
-static struct chart *curve(struct document *d, const struct run_result *r, const char *title,
-			   size_t offset, bool log_y)
+/* How it went, as far as the summary says. */
+static void add_outcome(struct document *d, const struct run_result *r)
 {
-	struct chart *c = chart_new(&d->arena, CHART_CURVE, 1);
-	struct chart_point *points;
+	double step = number_at(r->root, "best.step"), loss = number_at(r->root, "best.loss");
+	double accuracy = number_at(r->root, "best.accuracy");
+	char correct[48] = "";
 
-	points = arena_get(&d->arena, (size_t)r->step_count, sizeof(*points));
-	if (!c || !c->series || !points)
-		return NULL;
-	c->title = title;
-	c->x_label = "step";
-	c->log_y = log_y;
-	c->series[0].points = points;
-	for (int i = 0; i < r->step_count; i++) {
-		double y;
-
-		memcpy(&y, (const char *)&r->steps[i] + offset, sizeof(y));
-		if (!isnan(y))
-			points[c->series[0].count++] =
-				(struct chart_point){.x = r->steps[i].step, .y = y};
-	}
-	return c;
+	if (json_is_true(json_object_get(r->root, "diverged")))
+		document_paragraphf(d, "It diverged: its last losses are not finite.");
+	if (isnan(step) || isnan(loss))
+		return;
+	if (!isnan(accuracy))
+		snprintf(correct, sizeof(correct), ", with an accuracy of %.2f %%",
+			 accuracy * 100);
+	document_paragraphf(
+		d, "The smallest loss on held-out samples was %.6g, behind step %.0f%s%s.",
+		loss, step, correct,
+		json_is_true(json_object_get(r->root, "stopped_early"))
+			? "; none of the evaluations that followed was better, so it "
+			  "stopped before its last step"
+			: "");
 }
 
 static const struct shown rank_columns[] = {
@@ -284,8 +283,6 @@ static void add_timeline(struct run_result *r, struct document *d, timeline_read
 
 void run_result_add(struct run_result *r, struct document *d, timeline_reader reader)
 {
-	bool scaled = false;
-
 	r->section = document_heading(d, 2, run_result_name(r), run_result_name(r));
 	document_paragraphf(d,
 			    "%d rank%s as dp %d × pp %d × mp %d on %s; %s, schedule %s, "
@@ -297,18 +294,12 @@ void run_result_add(struct run_result *r, struct document *d, timeline_reader re
 			    json_is_true(json_object_get(r->root, "interrupted"))
 				    ? "; stopped before its end"
 				    : "");
+	add_outcome(d, r);
 	if (r->command)
 		document_code(d, r->command);
 	document_table(d, rank_table(d, r));
 	add_timeline(r, d, reader);
 	document_chart(d, breakdown(d, r));
 	document_chart(d, memory(d, r));
-	document_chart(d, curve(d, r, "Loss", offsetof(struct run_step, loss), false));
-	for (int i = 0; i < r->step_count; i++)
-		scaled |= r->steps[i].loss_scale != 1 && !isnan(r->steps[i].loss_scale);
-	if (scaled)
-		document_chart(d, curve(d, r, "Loss scale",
-					offsetof(struct run_step, loss_scale), true));
-	document_chart(
-		d, curve(d, r, "Time of each step, ms", offsetof(struct run_step, ms), false));
+	run_result_add_curves(r, d);
 }

@@ -1,5 +1,6 @@
 /* metrics.c - see metrics.h */
 #include "trace/metrics.h"
+#include "base/json.h"
 
 #include <assert.h>
 #include <math.h>
@@ -40,6 +41,16 @@ void metrics_add(struct metrics *m, const struct step_metrics *s)
 	m->losses[m->count] = s->loss;
 	m->skipped += s->skipped;
 	m->ms[m->count++] = s->ms;
+}
+
+void metrics_put_best(struct json *j, const struct best_evaluation *b)
+{
+	json_begin_object(j, "best");
+	json_put_int(j, "step", b->step);
+	json_put_double(j, "loss", b->loss);
+	if (!isnan(b->accuracy))
+		json_put_double(j, "accuracy", b->accuracy);
+	json_end_object(j);
 }
 
 struct statistics metrics_step_ms(const struct metrics *m)

@@ -6,20 +6,35 @@
 #include "base/stats.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct breakdown;
+struct evaluation;
+struct json;
 
 struct step_metrics {
 	int step;
 	double loss, grad_norm;
 	double ms;	/* from before the forward pass to after the optimizer */
 	double data_ms; /* before that: making the batch */
-	double loss_scale;
+	double loss_scale, lr;
 	bool skipped; /* gradients were not finite: no update */
 	bool warmup;
 	const struct breakdown *breakdown; /* mean over the ranks; NULL: nobody asked */
 	int straggler;			   /* the rank that others waited for, or -1 */
+	const struct evaluation *held_out; /* behind it; NULL: none was made */
+	bool is_best;			   /* ... and it is the best so far */
+	bool logged;			   /* it is printed, and written down */
 };
+
+/* The evaluation with the smallest loss; step is that of its line in metrics.jsonl. */
+struct best_evaluation {
+	int64_t step;
+	double loss, accuracy; /* accuracy is NAN for regression */
+};
+
+/* As the member "best". */
+void metrics_put_best(struct json *j, const struct best_evaluation *b);
 
 struct metrics {
 	int first; /* the step that it begins with: those before were in another process */

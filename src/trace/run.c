@@ -53,6 +53,18 @@ static void put_breakdown(struct json *j, const char *name, const struct breakdo
 	json_end_object(j);
 }
 
+static void put_evaluation(struct json *j, const struct evaluation *e)
+{
+	if (!e)
+		return;
+	json_begin_object(j, "held_out");
+	json_put_int(j, "samples", e->samples);
+	json_put_double(j, "loss", e->loss);
+	if (!isnan(e->accuracy))
+		json_put_double(j, "accuracy", e->accuracy);
+	json_end_object(j);
+}
+
 /* A step as one line of JSON; the text belongs to j. */
 static const char *step_json(struct json *j, const struct step_metrics *s, int batch)
 {
@@ -63,10 +75,12 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	json_put_double(j, "step_ms", s->ms);
 	json_put_double(j, "samples_per_s", batch / s->ms * 1e3);
 	json_put_double(j, "grad_norm", s->grad_norm);
+	json_put_double(j, "lr", s->lr);
 	json_put_double(j, "loss_scale", s->loss_scale);
 	json_put_bool(j, "skipped", s->skipped);
 	json_put_double(j, "data_ms", s->data_ms);
 	json_put_bool(j, "warmup", s->warmup);
+	put_evaluation(j, s->held_out);
 	if (s->breakdown) {
 		put_breakdown(j, "breakdown_ms", s->breakdown, s->ms);
 		json_put_int(j, "straggler", s->straggler);
@@ -191,9 +205,17 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_int(j, "steps", n + s->metrics->first);
 	json_put_int(j, "warmup", s->config->warmup);
 	json_put_bool(j, "interrupted", s->interrupted);
+	json_put_bool(j, "stopped_early", s->stopped_early);
+	json_put_bool(j, "diverged", s->diverged);
 	if (s->resumed_from >= 0)
 		json_put_int(j, "resumed_from", s->resumed_from);
 	json_put_int(j, "restarts", s->restarts);
+	if (s->saved) {
+		json_begin_object(j, "checkpoints");
+		json_put_int(j, "count", s->saved);
+		json_put_double(j, "held_up_ms", s->saving_ms);
+		json_end_object(j);
+	}
 	if (s->weights_sha256)
 		json_put_string(j, "weights_sha256", s->weights_sha256);
 	json_begin_object(j, "step_ms");
@@ -207,23 +229,12 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "gflops", run_gflops(s));
 	json_put_double(j, "first_loss", metrics_first_loss(s->metrics));
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
+	json_put_double(j, "lr", s->lr);
 	json_put_int(j, "skipped_steps", s->metrics->skipped);
 	put_prediction(j, s->predicted);
 	json_put_double(j, "bubble", s->breakdowns->bubble);
 	put_breakdown(j, "breakdown_ms", &s->breakdowns->mean, ms.mean);
 	put_straggler(j, s->breakdowns);
-}
-
-static void put_evaluation(struct json *j, const struct evaluation *e)
-{
-	if (!e)
-		return;
-	json_begin_object(j, "held_out");
-	json_put_int(j, "samples", e->samples);
-	json_put_double(j, "loss", e->loss);
-	if (!isnan(e->accuracy))
-		json_put_double(j, "accuracy", e->accuracy);
-	json_end_object(j);
 }
 
 void rank_summary_fill(struct rank_summary *s, const struct engine *e, int steps)
@@ -287,6 +298,8 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 	put_machine(&j, s);
 	put_steps(&j, s);
 	put_evaluation(&j, s->evaluation);
+	if (s->best)
+		metrics_put_best(&j, s->best);
 	json_begin_array(&j, "per_rank");
 	for (int i = 0; i < s->rank->ranks; i++)
 		put_rank(&j, s, i);

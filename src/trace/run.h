@@ -76,10 +76,14 @@ struct run_summary {
 	const struct evaluation *evaluation; /* NULL: none was made */
 	const struct breakdowns *breakdowns; /* of the steps that count */
 	const struct prediction_of_step *predicted;
-	bool interrupted;
+	double lr;			    /* of the last step */
+	const struct best_evaluation *best; /* NULL: there were none on the way */
+	bool interrupted, stopped_early, diverged;
 	int64_t resumed_from;	    /* the step, or -1 */
 	int restarts;		    /* so far */
 	const char *weights_sha256; /* NULL: nothing was saved */
+	int saved;		    /* checkpoints */
+	double saving_ms;	    /* that the steps were held up by all of them */
 };
 
 enum status run_write_summary(const struct run *r, const struct run_summary *s,

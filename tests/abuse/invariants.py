@@ -177,7 +177,7 @@ def run_folders_are_whole(o):
 def look_into(folder, names, kolm):
     lines = read(folder / "metrics.jsonl").splitlines(keepends=True)
     steps = [parse(line)["step"] for line in lines]
-    if steps != list(range(len(steps))):
+    if steps != sorted(set(steps)) or (steps and steps[0] != 0):
         return f"steps {steps[:12]}... in metrics.jsonl"
     if lines and not lines[-1].endswith("\n"):
         return "half a line in metrics.jsonl"
@@ -189,8 +189,13 @@ def look_into(folder, names, kolm):
     summary, config = parse(read(folder / "summary.json")), parse(read(folder / "config.json"))
     if summary["schema"] != "kolm.summary/1":
         return f"schema {summary['schema']}"
-    if summary["steps"] != len(steps) or (not summary["interrupted"] and len(steps) != config["steps"]):
-        return f"{len(steps)} lines, {summary['steps']} steps in the summary, {config['steps']} wanted"
+    done, whole = summary["steps"], not summary["interrupted"]
+    every = config["log_every"] or -(-config["steps"] // 10000)
+    wanted = {*range(0, done, every), *([done - 1] if whole and done else [])}
+    if not wanted <= set(steps) <= set(range(done)) or (every == 1 and len(steps) != done):
+        return f"{len(steps)} lines, {done} steps in the summary, of which each {every}th is written down"
+    if whole and done != config["steps"] and not (summary["stopped_early"] or summary["diverged"]):
+        return f"{done} steps in the summary, {config['steps']} wanted"
     grid = summary["grid"]
     if not len(summary["per_rank"]) == summary["ranks"] == grid["dp"] * grid["pp"] * grid["mp"]:
         return f"{len(summary['per_rank'])} of {summary['ranks']} ranks in the summary of {grid}"

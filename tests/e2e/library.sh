@@ -37,6 +37,66 @@ read -ra static < <(pkg-config --cflags --libs --static kolm | sed "s|-lkolm|$li
 LD_LIBRARY_PATH='' ./own_static >static.txt || fail "own_model with libkolm.a fails"
 cmp -s shared.txt static.txt || fail "libkolm.so and libkolm.a train differently"
 
+# A learning rate that is set is that of the next steps: with any optimizer as if it had been an option;
+# with 0 nothing is learned; what is none is refused.
+cat >rates.c <<'END'
+#include <kolm.h>
+#include <math.h>
+#include <stdio.h>
+static void fill(void *arg, int64_t first, int rows, const struct kolm_batch *b)
+{
+	(void)arg;
+	for (int r = 0; r < rows; r++)
+		for (int k = 0; k < 8; k++) {
+			b->x[(size_t)r * b->x_stride + (size_t)k] = (float)((first + r + 3 * k) % 7) - 3;
+			if (k < 4)
+				b->target[(size_t)r * b->target_stride + (size_t)k] = (float)((first + r) % 5);
+		}
+}
+/* The loss behind three steps. */
+static double train(const char *optimizer, double lr, double set)
+{
+	struct kolm_options o = KOLM_OPTIONS;
+	struct kolm_error err = {0};
+	struct kolm_world *world = NULL;
+	struct kolm_model *model = NULL;
+	struct kolm_engine *engine = NULL;
+	struct kolm_result r = {0};
+
+	o.optimizer = optimizer;
+	o.lr = lr;
+	if (kolm_world_alone(&world, &err) || kolm_model_new(&model, 8, &err) ||
+	    kolm_model_linear(model, 4, "none", &err) || kolm_engine_create(&engine, world, model, &o, &err) ||
+	    (set >= 0 && kolm_engine_set_lr(engine, set, &err)))
+		return NAN;
+	for (int i = 0; i < 4; i++)
+		if (kolm_engine_step(engine, fill, NULL, &r, &err))
+			return NAN;
+	if (kolm_engine_set_lr(engine, NAN, &err) != KOLM_USAGE || kolm_engine_set_lr(engine, -1, &err) != KOLM_USAGE)
+		return NAN;
+	kolm_engine_free(engine);
+	kolm_model_free(model);
+	kolm_world_free(world);
+	return r.loss;
+}
+int main(void)
+{
+	static const char *const optimizers[] = {"sgd", "momentum", "adamw"};
+
+	for (int i = 0; i < 3; i++) {
+		double option = train(optimizers[i], 0.02, -1), other = train(optimizers[i], 0.01, -1);
+		double set = train(optimizers[i], 0.01, 0.02), still = train(optimizers[i], 0.01, 0);
+
+		printf("%s: %g %g %g %g\n", optimizers[i], option, set, other, still);
+		if (!(set == option) || !(option < other) || !(other < still))
+			return 1;
+	}
+	return 0;
+}
+END
+"$cc" -Wall -Wextra -Werror rates.c "${flags[@]}" -lm -o rates || fail "rates.c does not compile"
+./rates >rates.txt || fail "learning rates that are set: $(cat rates.txt)"
+
 # From C++.
 if command -v c++ >/dev/null; then
 	cat >user.cc <<'END'
