@@ -38,6 +38,7 @@ const struct option_table info_table = {
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 	.positional = 2,
+	.arguments = "RUN|DIR",
 };
 
 static enum status open_one(struct checkpoint *c, struct safetensors *model, const char *place,

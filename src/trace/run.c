@@ -93,15 +93,22 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 static enum status add_events(struct events *e, const struct step_metrics *s, int batch,
 			      struct error *err)
 {
-	const struct events_scalar scalars[] = {
+	struct events_scalar scalars[EVENTS_SCALARS_MAX] = {
 		{"loss", s->loss},
 		{"grad_norm", s->grad_norm},
 		{"loss_scale", s->loss_scale},
 		{"samples_per_s", batch / s->ms * 1e3},
 		{"step_ms", s->ms},
+		{"lr", s->lr},
 	};
+	size_t n = 6;
 
-	return events_add(e, s->step, scalars, ARRAY_SIZE(scalars), err);
+	if (s->held_out)
+		scalars[n++] = (struct events_scalar){"held_out_loss", s->held_out->loss};
+	if (s->held_out && !isnan(s->held_out->accuracy))
+		scalars[n++] =
+			(struct events_scalar){"held_out_accuracy", s->held_out->accuracy};
+	return events_add(e, s->step, scalars, n, err);
 }
 
 enum status run_write_step(struct run *r, const struct step_metrics *s, int batch,

@@ -17,6 +17,12 @@ same grid
 same nan
 grep -q '"loss": null' nan/metrics.jsonl || fail "that one was to be not finite"
 
+awk 'BEGIN { srand(1); for (i = 0; i < 200; i++) print rand() "," rand() "," i % 2 }' >points.csv
+"$KOLM" train --data csv:points.csv --depth 2 --dim 16 --batch 20 --steps 12 --quiet --tensorboard --eval-every 4 \
+	--lr-schedule cosine --run-dir points || fail "a run with evaluations"
+same points
+grep -q '"held_out".*"accuracy"' points/metrics.jsonl || fail "that one was to be evaluated"
+
 # None without it, and none is left of what is overwritten.
 "$KOLM" train $small --steps 4 --tensorboard=false --run-dir none || fail "a run without"
 [ "$(files none)" = 0 ] || fail "files without --tensorboard: $(ls none)"
@@ -28,7 +34,7 @@ expect_error 2 "plain holds the event files of another run" "$KOLM" train $small
 same plain
 
 # Seen while it runs, and whole when it is stopped; then it goes on, over steps that were done.
-"$KOLM" train $small --steps 1000000 --save --run-dir long 2>/dev/null &
+"$KOLM" train $small --steps 1000000 --log-every 1 --save --run-dir long 2>/dev/null &
 run=$!
 for i in $(seq 600); do
 	[ -e long/metrics.jsonl ] && [ "$(wc -l <long/metrics.jsonl)" -ge 10 ] && break

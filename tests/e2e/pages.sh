@@ -2,7 +2,9 @@
 # Help, manual page and completion come from one table: none misses an option.
 . "$(dirname "$0")/lib.bash"
 
-commands="train top verify max-batch bench grid schedule trace study report doctor devices"
+# All that have options: those that --help lists, but for what prints these pages.
+commands=$("$KOLM" --help | sed -n 's/^  \([a-z-]*\)  *[a-z].*/\1/p' | grep -vx 'kolm\|man\|completion')
+[ "$(wc -w <<<"$commands")" -ge 12 ] || fail "--help lists too few commands: $commands"
 "$KOLM" man | sed 's/\\-/-/g' >man.txt
 "$KOLM" completion >kolm.bash
 bash -n kolm.bash || fail "the completion is no script"
@@ -92,6 +94,7 @@ offers "run.json runs" train --config = r
 offers "run.json runs" grid --svg r
 offers "runs" top r
 offers "runs" report r
+offers "runs" info --json r
 offers "runs" trace --step 3 r
 offers "auto runs" train --resume ""
 offers "with space.csv" train --data csv : with
