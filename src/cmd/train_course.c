@@ -9,7 +9,9 @@
 
 #include <math.h>
 
-enum { LINES = 10000 }; /* of metrics.jsonl, where nobody says how many */
+/* Where nobody says which steps are written down: the first ones, then so that there are about
+   so many lines. */
+enum { FIRST_STEPS = 1000, LINES = 10000 };
 
 /* ---- before the first step ---- */
 
@@ -50,9 +52,7 @@ static enum status check_evaluation(const struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
 
-	if (!c->eval_every)
-		return OK;
-	if (t->data.held_out)
+	if (!c->eval_every || t->data.held_out)
 		return OK;
 	FAIL(err, ERR_USAGE, "--eval-every %d, but no samples are held out", c->eval_every);
 	return HINT(err, t->data.kind == DATA_TABLE ? "use a larger --holdout"
@@ -157,14 +157,18 @@ static void decide(struct training *t, struct step_metrics *s)
 	pthread_mutex_unlock(&t->kept.lock);
 }
 
-/* Steps of which there is a line: every so many, and those that somebody will look for. */
+static bool is_in_turn(const struct config *c, int step)
+{
+	if (c->log_every)
+		return step % c->log_every == 0;
+	return step < FIRST_STEPS || step % ceil_div(c->steps, LINES) == 0;
+}
+
+/* Those whose turn it is, and those that somebody will look for. */
 static bool is_logged(const struct training *t, const struct step_metrics *s)
 {
-	const struct config *c = &t->config;
-	int every = c->log_every ? c->log_every : (int)ceil_div(c->steps, LINES);
-
-	return s->step % every == 0 || s->held_out || s->skipped || t->course.bad_steps ||
-	       training_is_over(t);
+	return is_in_turn(&t->config, s->step) || s->held_out || s->skipped ||
+	       t->course.bad_steps || training_is_over(t);
 }
 
 enum status training_follow(struct training *t, struct step_metrics *s, struct error *err)

@@ -219,8 +219,8 @@ static const struct option options[] = {
 	 .help = "write losses, norms and speeds for TensorBoard as well, to event files in the run's folder"},
 	{"log-every", .group = "Output", .type = OPTION_INT, AT(log_every), .initial = "auto", .zero = "auto",
 	 .meta = "N", .min = 1, .max = STEPS_MAX,
-	 .help = "print and write down every Nth step, and those that are special; auto: 1 up to 10000 steps, then so "
-	 "that there are as many lines"},
+	 .help = "print and write down every Nth step, and those that are special; auto: the first 1000, then so that "
+	 "there are about 10000 lines"},
 	{"dump-check", .group = "Output", .type = OPTION_STRING, TEXT_AT(dump_check),
 	 .initial = "", .meta = "DIR", .unsaved = true, .reserved = true,
 	 .help = "write weights, batches and dropout masks for a check elsewhere (at most 20 steps)"},

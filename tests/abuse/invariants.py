@@ -191,7 +191,8 @@ def look_into(folder, names, kolm):
         return f"schema {summary['schema']}"
     done, whole = summary["steps"], not summary["interrupted"]
     every = config["log_every"] or -(-config["steps"] // 10000)
-    wanted = {*range(0, done, every), *([done - 1] if whole and done else [])}
+    first = 0 if config["log_every"] else min(done, 1000)
+    wanted = {*range(first), *range(0, done, every), *([done - 1] if whole and done else [])}
     if not wanted <= set(steps) <= set(range(done)) or (every == 1 and len(steps) != done):
         return f"{len(steps)} lines, {done} steps in the summary, of which each {every}th is written down"
     if whole and done != config["steps"] and not (summary["stopped_early"] or summary["diverged"]):

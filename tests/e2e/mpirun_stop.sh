@@ -10,7 +10,7 @@ open_mpi=$("$MPIEXEC" --version 2>&1 | grep -c "Open MPI\|OpenRTE")
 start() {
 	local name=$1 ranks=$2
 	shift 2
-	"$MPIEXEC" -n "$ranks" "$KOLM" train --dim 32 --dp "$ranks" --batch 48 --steps 1000000 --run-dir "$dir/$name" "$@" >"$name.out" 2>"$name.err" &
+	"$MPIEXEC" -n "$ranks" "$KOLM" train --dim 32 --dp "$ranks" --batch 48 --steps 1000000 --log-every 1 --run-dir "$dir/$name" "$@" >"$name.out" 2>"$name.err" &
 	pid=$!
 	for _ in $(seq 200); do
 		[ -s "$name/metrics.jsonl" ] && [ "$(wc -l <"$name/metrics.jsonl")" -ge 3 ] && return

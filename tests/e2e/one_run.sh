@@ -26,7 +26,7 @@ is_one_run() {
 is_tidy() { [ -z "$(find "$@" -name .lock -o -name job.json -o -name '*.tmp.*')" ] || fail "left behind: $(find "$@" -name .lock -o -name job.json -o -name '*.tmp.*')"; }
 
 # ---- two at once ----
-endless=(--dim 32 --depth 2 --steps 1000000 --threads 1)
+endless=(--dim 32 --depth 2 --steps 1000000 --log-every 1 --threads 1)
 "$KOLM" train "${endless[@]}" --dp 2 --run-dir shared >/dev/null 2>first.txt &
 first=$!
 started+=($first)
