@@ -6,13 +6,14 @@ bare_machine() {
 	local bin=$1 packages=$2 modules=$3 place name real_dpkg real_pkg_config
 	real_dpkg=$(command -v dpkg-query) || real_dpkg=false
 	real_pkg_config=$(command -v pkg-config)
-	mkdir -p "$bin"
-	for place in $(tr : ' ' <<<"$PATH"); do
-		find "$place/" -maxdepth 1 ! -type d -exec ln -s -t "$bin" {} + 2>/dev/null || : # the first of a name counts
-	done
-	for name in sudo apt-get id dpkg-query pkg-config pkgconf; do
-		rm -f "$bin/$name"
-	done
+	if mkdir "$bin" 2>/dev/null; then # otherwise only what is denied is another
+		for place in $(tr : ' ' <<<"$PATH"); do
+			find "$place/" -maxdepth 1 ! -type d -exec ln -s -t "$bin" {} + 2>/dev/null || : # the first of a name counts
+		done
+		for name in sudo apt-get id dpkg-query pkg-config pkgconf; do
+			rm -f "$bin/$name"
+		done
+	fi
 	cat >"$bin/id" <<'END'
 #!/bin/sh
 echo 1000

@@ -345,6 +345,8 @@ enum status training_save_step(struct training *t, struct engine_word word, stru
 	advance(t, word.busy);
 	if (word.asked > 0)
 		rank_answered(t->rank);
+	if (t->course.bad_steps) /* nobody would want to go on from here */
+		return OK;
 	if (word.asked > 0 || (every && t->done % every == 0) || is_best(t)) {
 		settle(t);
 		TRY(begin(t, err));

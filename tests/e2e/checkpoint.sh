@@ -108,7 +108,7 @@ train --save-every 5 --resume auto --run-dir auto || fail "auto with nothing lef
 # A signal: the step is ended and saved. SIGUSR1 saves and goes on.
 stop_by() { # SIGNAL CODE
 	rm -rf long
-	"$KOLM" train "${small[@]}" --steps 1000000 --dp 2 --save --run-dir long 2>said &
+	"$KOLM" train "${small[@]}" --steps 1000000 --log-every 1 --dp 2 --save --run-dir long 2>said &
 	pid=$!
 	until [ -s long/metrics.jsonl ]; do kill -0 $pid || fail "$1: it did not start"; sleep 0.05; done
 	kill -USR1 $pid
