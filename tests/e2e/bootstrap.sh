@@ -28,12 +28,7 @@ bootstrap "" nonsense
 [ $? = 2 ] || fail "bootstrap took a purpose that there is not"
 
 # CMake goes on without them too, and says what is off.
-<<<<<<< HEAD
-rm -rf bin
 bare_machine bin "" "cmocka cairo-pdf libzip zlib"
-=======
-bare_machine bin "" "cmocka cairo-pdf libzip"
->>>>>>> cli
 PATH=$PWD/bin cmake -S "$SOURCE" -B off >cmake.txt 2>&1 || fail "cmake: $(tail -n 20 cmake.txt)"
 for word in "tests: no" "reports as PDF: no" "bundles as .zip: no" "compressed data files: no"; do
 	grep -q "$word" cmake.txt || fail "cmake does not say '$word'"
