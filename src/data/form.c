@@ -45,6 +45,7 @@ enum status data_form_init(struct data_form *f, int features, int targets, int c
 
 enum status data_form_add_classes(struct data_form *f, int classes, struct error *err)
 {
+	free(f->classes); /* of none */
 	f->classes = calloc((size_t)classes + 1, sizeof(*f->classes));
 	if (!f->classes)
 		return FAIL(err, ERR_MEMORY, "no memory for %d classes", classes);
