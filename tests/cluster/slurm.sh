@@ -36,7 +36,7 @@ SlurmctldPort=16817
 SlurmdPort=16818
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket=$dir/munge/socket
+AuthInfo=socket=$dir/munge/socket,cred_expire=5
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool
 SlurmctldPidFile=$dir/slurmctld.pid
@@ -88,4 +88,23 @@ timeout 60 srun --mpi=none --partition=gpu -n 4 --overcommit "$KOLM" train --dp 
 PATH=$(dirname "$KOLM"):$PATH timeout 100 sbatch --wait --overcommit --output=job.txt "$source/examples/slurm.sbatch" --dim 64 --steps 5 ||
 	fail "the batch script: $(cat job.txt)"
 grep -q "median step" job.txt || fail "the batch script said: $(cat job.txt)"
+
+# The one that outlives its ranks: one of them is killed, the job goes back into the queue and on from the last
+# checkpoint, and ends where the run ends that nobody has disturbed.
+model=(--dim 64 --depth 3 --batch 24 --steps 4000 --log-every 1 --optimizer adamw --threads 1 --quiet)
+"$KOLM" train --dp 4 "${model[@]}" --save --run-dir calm || fail "the undisturbed run"
+export RUN_DIR=$dir/elastic SAVE_EVERY=50
+job=$(PATH=$(dirname "$KOLM"):$PATH sbatch --parsable --overcommit --output=elastic.txt "$source/examples/slurm-elastic.sbatch" "${model[@]}")
+until [ "$(wc -l 2>/dev/null <elastic/metrics.jsonl)" -gt 400 ] 2>/dev/null; do
+	[ $((tries = ${tries:-0} + 1)) -lt 600 ] || fail "the elastic job does not begin: $(cat elastic.txt)"
+	sleep 0.05
+done
+kill -9 "$(pgrep -f "kolm train --dp auto .*--run-dir $dir/elastic" | tail -n 1)" || fail "the elastic job was through before it was hit"
+for _ in $(seq 300); do
+	squeue -h -j "$job" 2>/dev/null | grep -q . || break
+	sleep 0.5
+done
+grep -q '"resumed_from"' elastic/summary.json || fail "the elastic job: $(tail -n 5 elastic.txt; squeue)"
+cmp "calm/checkpoints/step-4000/model.safetensors" elastic/checkpoints/step-4000/model.safetensors || fail "the elastic job has ended elsewhere"
+echo "a killed rank under Slurm: requeued, resumed, bit for bit the undisturbed run"
 exit 0
