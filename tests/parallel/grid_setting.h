@@ -67,7 +67,8 @@ static inline void setting_widths(struct setting *s, struct random *r)
 {
 	int depth = s->mlp.depth, width = setting_shared_width(s, r);
 
-	/* What two or three numbers vary by may be next to nothing, and a norm divides by it. */
+	/* What two or three numbers vary by may be next to nothing, and a norm divides by it.
+	 */
 	while (s->variant == VARIANT_NORMED && width < 8)
 		width += s->grid.mp;
 	for (int i = 0; i <= depth; i++)

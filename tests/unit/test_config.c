@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "config/foreign.h"
 #include "data/data.h"
 #include "engine/sync.h"
 #include "optim/lr.h"

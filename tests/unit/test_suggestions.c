@@ -5,22 +5,7 @@
 #include "config/config.h"
 #include "config/foreign.h"
 
-static struct config config;
 static struct error err;
-
-/* Read a command line given as one string. */
-static enum status read_line(const char *line)
-{
-	static char copy[2048];
-	char *argv[64];
-	int argc = 0;
-
-	err.code = OK;
-	snprintf(copy, sizeof(copy), "%s", line);
-	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
-		argv[argc++] = word;
-	return config_read(&config, argc, argv, &err);
-}
 
 /* A name of another engine's leads to an option that there is, and is none itself. */
 static void names_of_other_engines_lead_to_ours(void **state)
