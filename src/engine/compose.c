@@ -22,7 +22,7 @@ struct composition {
 	struct part_cost *parts; /* (stages, chunks) of a pipeline */
 	double *begins;		 /* (stages) of it */
 	double *ends;		 /* (stages, chunks) of the last backward there */
-	double longest, bubble;	 /* of the pipelines so far */
+	struct longest longest;	 /* of the pipelines so far */
 };
 
 /* The rank of a stage that has that place among the replicas and slices of each. */
@@ -45,17 +45,6 @@ static double *posted_of(const struct composition *c, int rank, int bucket)
 }
 
 /* ---- pipelines ---- */
-
-/* The idle share of the rank whose pipeline takes longest. */
-static void look_at_bubble(struct composition *c, const struct timeline *t, int stage)
-{
-	double ms = t->totals[stage].end_ms - t->totals[stage].begin_ms;
-
-	if (ms > c->longest) {
-		c->longest = ms;
-		c->bubble = timeline_stage_bubble(t, stage);
-	}
-}
 
 /* When ranks are through with their pipeline, and when sums of theirs are started. */
 static void read_pipeline(struct composition *c, const struct timeline *t, int column)
@@ -102,7 +91,8 @@ static enum status run_pipeline(struct composition *c, int column, struct error 
 	TRY(timeline_simulate(&t, e->options.schedule, &costs, err));
 	read_pipeline(c, &t, column);
 	for (int stage = 0; stage < e->options.grid.pp && e->options.grid.pp > 1; stage++)
-		look_at_bubble(c, &t, stage);
+		longest_add(&c->longest, t.totals[stage].end_ms - t.totals[stage].begin_ms,
+			    timeline_stage_bubble(&t, stage));
 	timeline_release(&t);
 out:
 	return st;
@@ -262,7 +252,7 @@ enum status engine_compose(const struct engine *e, double *rows, bool meet, doub
 	}
 	TRY(run_step(&c, engine_looks(e), step_ms, err));
 	*step_ms += behind;
-	*bubble = c.bubble;
+	*bubble = c.longest.idle;
 out:
 	free(c.begin);
 	free(c.at);

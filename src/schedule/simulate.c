@@ -205,20 +205,16 @@ static void add_stage(const struct simulation *sim, int stage, struct timeline *
 
 static void add_up(const struct simulation *sim, struct timeline *t)
 {
-	double longest = 0;
+	struct longest longest = {0};
 
 	for (int i = 0; i < t->stages; i++) {
-		double cost;
-
 		add_stage(sim, i, t);
-		cost = t->totals[i].end_ms - t->totals[i].begin_ms;
 		if (t->totals[i].end_ms > t->makespan_ms)
 			t->makespan_ms = t->totals[i].end_ms;
-		if (cost > longest) {
-			longest = cost;
-			t->bubble = timeline_stage_bubble(t, i);
-		}
+		longest_add(&longest, t->totals[i].end_ms - t->totals[i].begin_ms,
+			    timeline_stage_bubble(t, i));
 	}
+	t->bubble = longest.idle;
 }
 
 enum status timeline_simulate(struct timeline *t, const struct schedule *s,

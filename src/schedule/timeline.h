@@ -73,6 +73,23 @@ void timeline_release(struct timeline *t);
 double timeline_stage_bubble(const struct timeline *t, int stage);
 
 /*
+ * The bubble of a pipeline is the idle share of the stage that takes longest. Stages that take
+ * as long, but for a thousandth, are told apart by nanoseconds: of those it is the idlest.
+ */
+struct longest {
+	double time, idle;
+};
+static inline void longest_add(struct longest *l, double time, double idle)
+{
+	double near = l->time * 1e-3;
+
+	if (time > l->time + near || (time >= l->time - near && idle > l->idle))
+		l->idle = idle;
+	if (time > l->time)
+		l->time = time;
+}
+
+/*
  * One row per stage, at most columns wide plus the stage's name. An operation is the number
  * of its micro-batch, filled up with = for F and E, - for B and I, + for W; #, ~ and * in
  * chunks with odd numbers; dots are idle. Where there is room for one sign only, F is the last

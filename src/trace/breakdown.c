@@ -106,13 +106,13 @@ static void find_straggler(struct breakdowns *b, double *work)
 
 static void find_bubble(struct breakdowns *b, const struct engine_times *times)
 {
-	int64_t longest = 0;
+	struct longest longest = {0};
 
 	for (int i = 0; i < b->n; i++)
-		if (times[i].window > longest) {
-			longest = times[i].window;
-			b->bubble = 1 - (double)times[i].actions / (double)longest;
-		}
+		if (times[i].window > 0)
+			longest_add(&longest, (double)times[i].window,
+				    1 - (double)times[i].actions / (double)times[i].window);
+	b->bubble = longest.idle;
 }
 
 enum status breakdowns_init(struct breakdowns *b, const struct engine_times *times, int n,

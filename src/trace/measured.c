@@ -155,7 +155,7 @@ enum status measured_step(const struct trace *t, int step, const int *ranks, int
 			  struct timeline *out, struct error *err)
 {
 	struct builder b = {.trace = t, .out = out};
-	double longest = 0;
+	struct longest longest = {0};
 	int64_t room;
 
 	*out = (struct timeline){.stages = rows};
@@ -172,9 +172,8 @@ enum status measured_step(const struct trace *t, int step, const int *ranks, int
 		put_rank(&b, ranks[b.row], step);
 	qsort(out->spans, (size_t)out->count, sizeof(*out->spans), compare_spans);
 	for (int i = 0; i < rows; i++)
-		if (out->totals[i].end_ms - out->totals[i].begin_ms > longest) {
-			longest = out->totals[i].end_ms - out->totals[i].begin_ms;
-			out->bubble = timeline_stage_bubble(out, i);
-		}
+		longest_add(&longest, out->totals[i].end_ms - out->totals[i].begin_ms,
+			    timeline_stage_bubble(out, i));
+	out->bubble = longest.idle;
 	return OK;
 }
