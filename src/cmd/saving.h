@@ -35,13 +35,14 @@ struct saver {
 	struct store store;
 	struct store_piece *pieces; /* (snapshot.count) */
 	struct beside beside;
-	struct json state;	  /* of rank 0: state.json but for the sums */
-	bool best;		  /* what is being written is the best so far */
-	int keep;		  /* checkpoints */
-	int64_t written;	  /* the step of the last one that is whole, or -1 */
-	double begun_at;	  /* ms: when the last one was begun */
-	double held_ms;		  /* by which the steps were held up, of all of them */
-	int count;		  /* checkpoints that were written */
+	struct json state; /* of rank 0: state.json but for the sums */
+	bool best;	   /* what is being written is the best so far */
+	int keep;	   /* checkpoints */
+	int64_t written;   /* the step of the last one that is whole, or -1 */
+	double begun_at;   /* ms: when the last one was begun */
+	double held_ms;	   /* by which the steps were held up, of all of them */
+	double took_ms;	   /* from their beginning until they were whole, of all of them */
+	int count;	   /* checkpoints that were written */
 	char sha256[SHA256_TEXT]; /* of the weights of the last one */
 };
 

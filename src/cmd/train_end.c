@@ -102,6 +102,7 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.restarts = t->restarted,
 		.saved = t->saver.count,
 		.saving_ms = t->saver.held_ms,
+		.saved_ms = t->saver.took_ms,
 		.weights_sha256 = t->saver.written == t->done && *t->saver.sha256
 					  ? t->saver.sha256
 					  : NULL,

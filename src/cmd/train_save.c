@@ -262,6 +262,7 @@ static void advance(struct training *t, double busy)
 	} else if (s->phase == SAVING_FINISHES) {
 		s->phase = SAVING_NOTHING;
 		s->written = s->store.step;
+		s->took_ms += clock_ms() - s->begun_at;
 		s->count++;
 	} else {
 		s->phase = SAVING_FINISHES;
@@ -348,7 +349,10 @@ enum status training_save_step(struct training *t, struct engine_word word, stru
 	if (t->course.bad_steps) /* nobody would want to go on from here */
 		return OK;
 	if (word.asked > 0 || (every && t->done % every == 0) || is_best(t)) {
+		double start = clock_ms();
+
 		settle(t);
+		s->held_ms += clock_ms() - start;
 		TRY(begin(t, err));
 	}
 out:

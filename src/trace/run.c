@@ -221,6 +221,7 @@ static void put_steps(struct json *j, const struct run_summary *s)
 		json_begin_object(j, "checkpoints");
 		json_put_int(j, "count", s->saved);
 		json_put_double(j, "held_up_ms", s->saving_ms);
+		json_put_double(j, "took_ms", s->saved_ms);
 		json_end_object(j);
 	}
 	if (s->weights_sha256)

@@ -83,6 +83,7 @@ struct run_summary {
 	const char *weights_sha256; /* NULL: nothing was saved */
 	int saved;		    /* checkpoints */
 	double saving_ms;	    /* that the steps were held up by all of them */
+	double saved_ms;	    /* from the beginning of each until it was whole, of all */
 };
 
 enum status run_write_summary(const struct run *r, const struct run_summary *s,

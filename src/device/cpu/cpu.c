@@ -154,22 +154,56 @@ static void cpu_parallel(struct device *dev, void (*fn)(void *, int, int), void 
 	pool_run(cpu_of(dev)->pool, fn, arg);
 }
 
+/* Rows of a matrix between its layout and values, either way: a piece of a panel at a time,
+   which the first-level cache holds. */
+static inline __attribute__((always_inline)) void move_rows(char *matrix, enum dtype type,
+							    int out, int in, int row, int rows,
+							    float *values, bool reads)
+{
+	for (int o = row, n; o < row + rows; o += n) {
+		n = imin(row + rows, (o / PANEL + 1) * PANEL) - o;
+		for (int first = 0; first < in; first += SLAB) {
+			size_t at = layout_index(out, in, o, first);
+			int width = imin(SLAB, in - first);
+
+			for (int r = 0; r < n; r++) {
+				float *v = values + (size_t)(o - row + r) * (size_t)in + first;
+
+				for (int i = 0; i < width; i++)
+					if (reads)
+						v[i] = float_from(matrix,
+								  at + (size_t)(i * PANEL + r),
+								  type);
+					else
+						float_to(matrix, at + (size_t)(i * PANEL + r),
+							 type, v[i]);
+			}
+		}
+	}
+}
+
 static void cpu_matrix_write(struct device *dev, void *matrix, enum dtype type, int out, int in,
 			     int row, int rows, const float *values)
 {
+	float *v = (float *)(uintptr_t)values;
+
 	(void)dev;
-	for (int o = row; o < row + rows; o++)
-		for (int i = 0; i < in; i++)
-			float_to(matrix, layout_index(out, in, o, i), type, *values++);
+	if (type == DTYPE_F32)
+		move_rows(matrix, DTYPE_F32, out, in, row, rows, v, false);
+	else
+		move_rows(matrix, type, out, in, row, rows, v, false);
 }
 
 static void cpu_matrix_read(struct device *dev, const void *matrix, enum dtype type, int out,
 			    int in, int row, int rows, float *values)
 {
+	char *m = (char *)(uintptr_t)matrix;
+
 	(void)dev;
-	for (int o = row; o < row + rows; o++)
-		for (int i = 0; i < in; i++)
-			*values++ = float_from(matrix, layout_index(out, in, o, i), type);
+	if (type == DTYPE_F32)
+		move_rows(m, DTYPE_F32, out, in, row, rows, values, true);
+	else
+		move_rows(m, type, out, in, row, rows, values, true);
 }
 
 /* Reading and writing stay in the calling thread: it may be one of the pool's. */
