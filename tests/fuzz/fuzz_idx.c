@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (table_parse_idx(&t, data, cut, data + cut, size - cut, "fuzz", &err) != OK)
 		return 0;
 	for (int64_t i = 0; i < t.samples; i++)
-		if (t.labels[i] < 0 || t.labels[i] >= t.classes)
+		if (t.labels[i] < 0 || t.labels[i] >= t.outputs)
 			abort();
 	for (int64_t i = 0; i < t.samples * t.features; i++)
 		if (!(t.values[i] >= 0 && t.values[i] <= 1))
