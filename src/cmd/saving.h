@@ -15,6 +15,13 @@
 
 #include <pthread.h>
 
+/* Of a tensor in the files of a checkpoint, and in which of them it is. */
+enum { SAVING_NAME = sizeof(((struct safetensors_entry *)0)->name) };
+struct training;
+const char *saving_name(const struct training *t, const struct region *r,
+			char name[SAVING_NAME]);
+enum checkpoint_part saving_part(enum engine_array array);
+
 enum saving_phase { SAVING_NOTHING, SAVING_WRITES, SAVING_FINISHES };
 
 /* Something that a thread does beside. */

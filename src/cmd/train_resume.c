@@ -14,15 +14,6 @@
 
 /* ---- does it fit? ---- */
 
-static const char *name_of(const struct training *t, enum engine_array array, int tensor,
-			   char *name, size_t size)
-{
-	const char *suffix = engine_array_name((enum optimizer)t->config.optimizer, array);
-
-	snprintf(name, size, *suffix ? "%s.%s" : "%s", t->model.tensors[tensor].name, suffix);
-	return name;
-}
-
 static void shape_text(int dims, const int64_t *shape, char *buf, size_t size)
 {
 	if (dims == 1)
@@ -84,18 +75,17 @@ static void compare_rest(const struct training *t, const struct safetensors *fil
 static enum status check_tensors(const struct training *t, struct error *err)
 {
 	struct differences d = {0};
-	char name[128];
+	char name[SAVING_NAME];
 
 	for (int a = 0; a < ARRAY_COUNT; a++) {
-		const struct safetensors *file =
-			&t->source[a == ARRAY_WEIGHTS ? PART_MODEL : PART_OPTIMIZER];
+		struct region r = {.array = (enum engine_array)a};
+		const struct safetensors *file = &t->source[saving_part(r.array)];
 
-		if (!engine_array_name((enum optimizer)t->config.optimizer,
-				       (enum engine_array)a))
+		if (!engine_array_name((enum optimizer)t->config.optimizer, r.array))
 			continue;
-		for (int i = 0; i < t->model.n_tensors; i++)
-			compare(file, &t->model.tensors[i],
-				name_of(t, (enum engine_array)a, i, name, sizeof(name)), &d);
+		for (r.tensor = 0; r.tensor < t->model.n_tensors; r.tensor++)
+			compare(file, &t->model.tensors[r.tensor], saving_name(t, &r, name),
+				&d);
 	}
 	compare_rest(t, &t->source[PART_MODEL], &d);
 	if (!d.count)
@@ -243,14 +233,13 @@ static enum status read_region(void *arg, const struct region *r, float *values,
 			       struct error *err)
 {
 	const struct training *t = arg;
-	const struct safetensors *file =
-		&t->source[r->array == ARRAY_WEIGHTS ? PART_MODEL : PART_OPTIMIZER];
+	const struct safetensors *file = &t->source[saving_part(r->array)];
 	size_t stride = (size_t)t->model.tensors[r->tensor].columns;
 	const struct safetensors_entry *e;
 	const char *data;
-	char name[128];
+	char name[SAVING_NAME];
 
-	e = safetensors_find(file, name_of(t, r->array, r->tensor, name, sizeof(name)));
+	e = safetensors_find(file, saving_name(t, r, name));
 	if (!e) /* other ranks have looked before us */
 		return FAIL(err, ERR_FAILED, "%.200s has no %s", t->from.folder, name);
 	data = (const char *)safetensors_data(file, e) +

@@ -66,17 +66,17 @@ static int by_name(const void *a, const void *b)
 		      ((const struct safetensors_entry *)b)->name);
 }
 
-static const char *name_in_file(const struct training *t, const struct region *r, char *name,
-				size_t size)
+const char *saving_name(const struct training *t, const struct region *r,
+			char name[SAVING_NAME])
 {
 	const char *array = engine_array_name((enum optimizer)t->config.optimizer, r->array);
 	const char *tensor = t->model.tensors[r->tensor].name;
 
-	snprintf(name, size, *array ? "%s.%s" : "%s", tensor, array);
+	snprintf(name, SAVING_NAME, *array ? "%s.%s" : "%s", tensor, array);
 	return name;
 }
 
-static enum checkpoint_part part_of(enum engine_array array)
+enum checkpoint_part saving_part(enum engine_array array)
 {
 	return array == ARRAY_WEIGHTS ? PART_MODEL : PART_OPTIMIZER;
 }
@@ -97,14 +97,14 @@ static enum status describe(const struct training *t, enum checkpoint_part part,
 			struct region r = {.array = (enum engine_array)a, .tensor = i};
 			struct safetensors_entry *e = &entries[*count];
 
-			if (part_of(r.array) != part ||
+			if (saving_part(r.array) != part ||
 			    !engine_array_name((enum optimizer)t->config.optimizer, r.array))
 				continue;
 			*e = (struct safetensors_entry){
 				.dtype = DTYPE_F32,
 				.dims = tensor->matrix ? 2 : 1,
 				.shape = {tensor->rows, tensor->columns}};
-			name_in_file(t, &r, e->name, sizeof(e->name));
+			saving_name(t, &r, e->name);
 			++*count;
 		}
 	qsort(entries, *count, sizeof(*entries), by_name);
@@ -122,9 +122,9 @@ static void place_pieces(const struct training *t, struct saver *s, enum checkpo
 		struct safetensors_entry key;
 		const struct safetensors_entry *e;
 
-		if (part_of(r->array) != part)
+		if (saving_part(r->array) != part)
 			continue;
-		name_in_file(t, r, key.name, sizeof(key.name));
+		saving_name(t, r, key.name);
 		e = bsearch(&key, entries, count, sizeof(*entries), by_name);
 		s->pieces[i] = (struct store_piece){
 			.part = part,
