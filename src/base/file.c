@@ -104,6 +104,14 @@ enum status file_path(char path[PATH_MAX], const char *folder, const char *name,
 	return HINT(err, "choose a shorter name for the folder");
 }
 
+bool file_is_same(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
 enum status file_check_below(const char *path, const char *folder, struct error *err)
 {
 	char part[PATH_MAX];

@@ -42,6 +42,9 @@ enum status file_write_fd(int fd, const char *path, const void *data, size_t siz
 enum status file_path(char path[PATH_MAX], const char *folder, const char *name,
 		      struct error *err);
 
+/* Do two names stand for the same file or folder, which is there? */
+bool file_is_same(const char *a, const char *b);
+
 /* Refuse a path below folder that a symbolic link leads out of it; what is not there yet is
    fine. */
 enum status file_check_below(const char *path, const char *folder, struct error *err);

@@ -2,13 +2,13 @@
  * train_setup.c - what a run is made of: data, layers, schedule, the device and the engine of
  * a rank; and whether the ranks of a job agree on it. See training.h
  */
+#include "base/file.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/training.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Steps that take longer than this may not end in time after a signal. */
 enum { KEEP_MS = 100 };
@@ -34,14 +34,6 @@ out:
 	return st;
 }
 
-static bool is_same_folder(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
 enum status training_claim(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
@@ -52,7 +44,7 @@ enum status training_claim(struct training *t, struct error *err)
 		      : c->overwrite ? RUN_REPLACES
 				     : RUN_IS_NEW,
 		      err));
-	if (*c->dump_check && !is_same_folder(c->dump_check, t->run.folder))
+	if (*c->dump_check && !file_is_same(c->dump_check, t->run.folder))
 		TRY(folder_claim(&t->dump_claim, c->dump_check, err));
 out:
 	if (st != OK)

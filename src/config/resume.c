@@ -8,14 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool is_same_folder(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
 /* Has it a folder of checkpoints? Then it is one of a run. */
 static bool is_run(const char *place)
 {
@@ -68,7 +60,7 @@ enum status config_read_resume(struct config *c, struct error *err)
 	TRY(read_options(c, err));
 	if (!*c->run_dir && is_run(c->resume))
 		snprintf(c->run_dir, sizeof(c->run_dir), "%s", c->resume);
-	c->in_place = *c->run_dir && is_same_folder(c->run_dir, c->resume);
+	c->in_place = *c->run_dir && file_is_same(c->run_dir, c->resume);
 out:
 	return st;
 }
