@@ -31,7 +31,8 @@ static struct line_fit fit_weighted(const double *x, const double *y, const doub
 	f.offset = sy / sw - f.slope * sx / sw;
 	for (int i = 0; i < n; i++)
 		left += w[i] * pow(y[i] - f.offset - f.slope * x[i], 2);
-	f.r2 = syy > 0 ? 1 - left / syy : 1;
+	/* A flat line explains nothing, and rounding must not make it less. */
+	f.r2 = syy > 0 ? fmax(0, 1 - left / syy) : 1;
 	f.ok = isfinite(f.slope) && isfinite(f.offset);
 	return f;
 }

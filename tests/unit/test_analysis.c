@@ -45,6 +45,27 @@ static void what_does_not_get_faster_has_no_fit(void **state)
 	assert_false(fit_line((double[]){1, 2}, (double[]){NAN, 1}, 2).ok);
 }
 
+/* Of these three times the best line is flat, but for rounding. */
+static void no_fit_explains_less_than_nothing(void **state)
+{
+	struct random r = random_start("no_fit_explains_less_than_nothing");
+	(void)state;
+
+	for (int n = 0; n < 100000; n++) {
+		double x[3] = {1, random_int(&r, 2, 9), random_int(&r, 10, 64)},
+		       y[3] = {random_int(&r, 1, 1000) / 7.0, random_int(&r, 1, 1000) / 3.0, 0},
+		       mean = (x[0] + x[1] + x[2]) / 3;
+		struct line_fit fit;
+
+		y[2] = ((mean - x[0]) * y[0] + (mean - x[1]) * y[1]) / (x[2] - mean);
+		fit = fit_line(x, y, 3);
+		assert_true(fit.ok);
+		if (!(fit.r2 >= 0 && fit.r2 <= 1))
+			fail_msg("R^2 is %.17g for x %g %g, times %.17g %.17g %.17g", fit.r2,
+				 x[1], x[2], y[0], y[1], y[2]);
+	}
+}
+
 static void links_are_latency_and_bandwidth(void **state)
 {
 	static const double bytes[] = {1e3, 1.6e4, 2.5e5, 1e6, 1.6e7};
@@ -81,6 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(amdahl_gives_back_its_parts),
 		cmocka_unit_test(what_does_not_get_faster_has_no_fit),
+		cmocka_unit_test(no_fit_explains_less_than_nothing),
 		cmocka_unit_test(links_are_latency_and_bandwidth),
 		cmocka_unit_test(the_spread_is_half_of_the_middle),
 	};
