@@ -111,7 +111,7 @@ static void run_fma(void *arg)
 {
 	struct fma_run *run = arg;
 
-	run->flops = device_fma_rounds(run->dev, 100000);
+	run->flops = device_fma_rounds(run->dev, DTYPE_F32, 100000);
 }
 
 double bench_fma_peak(const struct bench *b, double best_so_far)

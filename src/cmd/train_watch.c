@@ -46,7 +46,7 @@ enum status training_choose_screen(struct training *t, struct error *err)
 static double measure_once(const struct training *t, long rounds)
 {
 	int64_t begin = pace_now(&t->rank->pace);
-	double flops = device_fma_rounds(t->dev, rounds);
+	double flops = device_fma_rounds(t->dev, engine_options(t->engine)->type, rounds);
 
 	return flops / (double)(pace_now(&t->rank->pace) - begin);
 }

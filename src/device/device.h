@@ -186,8 +186,11 @@ void device_sum_squares(struct device *dev, const void *x, enum dtype type, size
 void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 		 size_t n);
 
-/* For benchmarks: n rounds of independent multiply-adds on every thread; returns the
-   number of floating-point operations that were done. */
-double device_fma_rounds(struct device *dev, long n);
+/* Has the device instructions that multiply this type, or is it converted first and takes the
+   time of fp32? */
+bool device_multiplies(struct device *dev, enum dtype type);
+/* For benchmarks: n rounds of independent multiply-adds of that type on every thread, in the
+   way that products are computed here; returns the number of floating-point operations. */
+double device_fma_rounds(struct device *dev, enum dtype type, long n);
 
 #endif

@@ -52,7 +52,8 @@ struct device_ops {
 			    double factor, double *sum);
 	void (*cast)(struct device *dev, const void *src, enum dtype from, void *dst,
 		     enum dtype to, size_t n);
-	double (*fma_rounds)(struct device *dev, long n);
+	bool (*multiplies)(struct device *dev, enum dtype type);
+	double (*fma_rounds)(struct device *dev, enum dtype type, long n);
 
 	/* ---- all before this must be there; what follows need not ---- */
 

@@ -137,7 +137,12 @@ void device_cast(struct device *dev, const void *src, enum dtype from, void *dst
 	dev->ops->cast(dev, src, from, dst, to, n);
 }
 
-double device_fma_rounds(struct device *dev, long n)
+bool device_multiplies(struct device *dev, enum dtype type)
 {
-	return dev->ops->fma_rounds(dev, n);
+	return dev->ops->multiplies(dev, type);
+}
+
+double device_fma_rounds(struct device *dev, enum dtype type, long n)
+{
+	return dev->ops->fma_rounds(dev, type, n);
 }

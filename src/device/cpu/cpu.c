@@ -274,5 +274,6 @@ const struct device_ops device_cpu = {
 	.update = cpu_update,
 	.sum_squares = cpu_sum_squares,
 	.cast = cpu_cast,
+	.multiplies = cpu_multiplies,
 	.fma_rounds = cpu_fma_rounds,
 };

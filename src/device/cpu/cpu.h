@@ -56,6 +56,7 @@ void cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t 
 		     double factor, double *sum);
 void cpu_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 	      size_t n);
-double cpu_fma_rounds(struct device *dev, long n);
+bool cpu_multiplies(struct device *dev, enum dtype type);
+double cpu_fma_rounds(struct device *dev, enum dtype type, long n);
 
 #endif

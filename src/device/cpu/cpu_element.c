@@ -224,8 +224,13 @@ void cpu_cast(struct device *dev, const void *src, enum dtype from, void *dst, e
 	pool_run(cpu_of(dev)->pool, cast_part, &job);
 }
 
+bool cpu_multiplies(struct device *dev, enum dtype type)
+{
+	return type == DTYPE_F32 || (type == DTYPE_BF16 && cpu_of(dev)->kernels->bf16_rounds);
+}
+
 struct fma_job {
-	const struct kernels *kernels;
+	double (*rounds)(long n);
 	long n;
 	double flops; /* of part 0; all do the same */
 };
@@ -233,15 +238,17 @@ struct fma_job {
 static void fma_part(void *arg, int part, int parts)
 {
 	struct fma_job *job = arg;
-	double flops = job->kernels->fma_rounds(job->n);
+	double flops = job->rounds(job->n);
 
 	if (part == 0)
 		job->flops = flops * parts;
 }
 
-double cpu_fma_rounds(struct device *dev, long n)
+double cpu_fma_rounds(struct device *dev, enum dtype type, long n)
 {
-	struct fma_job job = {cpu_of(dev)->kernels, n, 0};
+	const struct kernels *k = cpu_of(dev)->kernels;
+	bool is_fp32 = type == DTYPE_F32 || !cpu_multiplies(dev, type);
+	struct fma_job job = {is_fp32 ? k->fma_rounds : k->bf16_rounds, n, 0};
 
 	pool_run(cpu_of(dev)->pool, fma_part, &job);
 	return job.flops;

@@ -86,6 +86,7 @@ struct kernels {
 
 	/* Benchmarks: run n rounds of independent FMAs, return the number of flops. */
 	double (*fma_rounds)(long n);
+	double (*bf16_rounds)(long n); /* NULL: no instruction multiplies bf16 */
 };
 
 extern const struct kernels kernels_reference;

@@ -233,9 +233,14 @@ static void fenced_numbers(struct device *dev, const double *numbers, size_t n, 
 	device_numbers(fenced_of(dev)->cpu, fenced_memory(numbers), n, out);
 }
 
-static double fenced_fma_rounds(struct device *dev, long n)
+static bool fenced_multiplies(struct device *dev, enum dtype type)
 {
-	return device_fma_rounds(fenced_of(dev)->cpu, n);
+	return device_multiplies(fenced_of(dev)->cpu, type);
+}
+
+static double fenced_fma_rounds(struct device *dev, enum dtype type, long n)
+{
+	return device_fma_rounds(fenced_of(dev)->cpu, type, n);
 }
 
 /* ---- the device ---- */
@@ -309,5 +314,6 @@ const struct device_ops device_fenced = {
 	.update = fenced_update,
 	.sum_squares = fenced_sum_squares,
 	.cast = fenced_cast,
+	.multiplies = fenced_multiplies,
 	.fma_rounds = fenced_fma_rounds,
 };

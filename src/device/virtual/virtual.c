@@ -253,10 +253,17 @@ static void virtual_cast(struct device *dev, const void *src, enum dtype from, v
 	take_time(dev, 0, (double)(n * (dtype_size(from) + dtype_size(to))));
 }
 
-static double virtual_fma_rounds(struct device *dev, long n)
+static bool virtual_multiplies(struct device *dev, enum dtype type)
+{
+	(void)dev;
+	return type == DTYPE_F32;
+}
+
+static double virtual_fma_rounds(struct device *dev, enum dtype type, long n)
 {
 	double flops = 1e3 * (double)n;
 
+	(void)type;
 	take_time(dev, flops, 0);
 	return flops;
 }
@@ -294,5 +301,6 @@ const struct device_ops device_virtual = {
 	.update = virtual_update,
 	.sum_squares = virtual_sum_squares,
 	.cast = virtual_cast,
+	.multiplies = virtual_multiplies,
 	.fma_rounds = virtual_fma_rounds,
 };
