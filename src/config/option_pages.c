@@ -58,8 +58,10 @@ struct entry {
 
 /* Every variable that kolm reads; a test holds it against the sources. */
 static const struct entry environment[] = {
-	{"KOLM_CPU", "The kernels to compute with: generic, avx2, avx512 or reference, instead "
-		     "of the best ones that this CPU can run. Others differ by rounding."},
+	{"KOLM_CPU",
+	 "The kernels to compute with: generic, avx2, avx512, avx512bf16, reference, or emulated (avx512bf16 on CPUs "
+	 "without it, for tests), instead "
+	 "of the best ones that this CPU can run. Others differ by rounding."},
 	{"KOLM_MPI_HOSTS",
 	 "For tests: N has the ranks of a job on one machine behave as if they were on "
 	 "N, one block after the other; N,cyclic deals them out in turn."},

@@ -42,7 +42,8 @@ struct device_options {
 	uint64_t memory;   /* limit in bytes; 0: none */
 	int rank, ranks;   /* that it is for, of so many: virtual devices may differ */
 	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
-	/* The CPU's table of kernels: reference, generic, avx2, avx512; NULL: the best. */
+	/* The CPU's table of kernels: reference, generic, avx2, avx512, avx512bf16,
+	   emulated; NULL: the best. */
 	const char *kernels;
 	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */
 };

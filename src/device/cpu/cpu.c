@@ -34,7 +34,9 @@ static enum status cpu_open(struct device *dev, const char *spec,
 	if (!cpu->kernels) {
 		st = FAIL(err, ERR_USAGE, "KOLM_CPU=%s: no such kernels on this CPU",
 			  o->kernels);
-		HINT(err, "unset it, or use one of reference, generic, avx2, avx512");
+		HINT(err,
+		     "unset it, or use one of reference, generic, avx2, avx512, avx512bf16, "
+		     "emulated");
 		goto out;
 	}
 	TRY(topology_init(&topo, err));

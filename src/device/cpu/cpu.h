@@ -12,7 +12,7 @@ struct cpu {
 	const struct kernels *kernels;
 	struct pool *pool;
 	float *scratch;	  /* SCRATCH per thread */
-	float *packed;	  /* output gradients of up to ROWS_MAX rows */
+	void *packed;	  /* output gradients of up to ROWS_MAX rows */
 	double *partials; /* PARTIALS, or one per row */
 	size_t packed_size;
 	int partials_size;

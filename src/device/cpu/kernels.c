@@ -12,22 +12,31 @@ size_t kernels_packed_size(int rows, int out)
 
 const struct kernels *const *kernels_available(void)
 {
-	static const struct kernels *tables[5];
+	static const struct kernels *tables[7];
 	int n = 0;
 
 	if (tables[0])
 		return tables;
 #if defined(__x86_64__)
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+	bool has_avx512 =
+		__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+	bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+			machine_has_f16c();
+	if (has_avx512 && __builtin_cpu_supports("avx512bf16"))
+		tables[n++] = &kernels_avx512bf16;
+	if (has_avx512)
 		tables[n++] = &kernels_avx512;
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	    machine_has_f16c())
+	if (has_avx2)
 		tables[n++] = &kernels_avx2;
 #endif
 	tables[n++] = &kernels_generic;
 	tables[n++] = &kernels_reference;
+#if defined(__x86_64__)
+	if (has_avx2)
+		tables[n++] = &kernels_emulated;
+#endif
 	return tables;
 }
 

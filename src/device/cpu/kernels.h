@@ -35,11 +35,11 @@ struct kernels {
 
 	/* Outputs [16*p0, 16*p1) of y. */
 	void (*forward)(const struct linear *l, int p0, int p1, float *scratch);
-	/* dy . act'(saved) of rows r0..r1, in place and to blocks [out/512][rows][528],
-	   zero-filled. */
-	void (*pack_dy)(const struct linear *l, int r0, int r1, float *packed);
+	/* dy . act'(saved) of rows r0..r1, in place and to blocks [out/512][rows][528] of
+	   floats or of the table's own type, zero-filled. */
+	void (*pack_dy)(const struct linear *l, int r0, int r1, void *packed);
 	/* Inputs [i0, i1) of dx (i0 a multiple of 4) from the packed dy. */
-	void (*backward_input)(const struct linear *l, const float *packed, int i0, int i1,
+	void (*backward_input)(const struct linear *l, const void *packed, int i0, int i1,
 			       float *scratch);
 	/* Outputs [16*p0, 16*p1) of dW and db. */
 	void (*backward_weight)(const struct linear *l, int p0, int p1, float *scratch);
@@ -91,14 +91,15 @@ struct kernels {
 
 extern const struct kernels kernels_reference;
 #if defined(__x86_64__)
-extern const struct kernels kernels_avx2, kernels_avx512;
+extern const struct kernels kernels_avx2, kernels_avx512, kernels_avx512bf16;
+extern const struct kernels kernels_emulated; /* avx512bf16 for tests on other CPUs */
 #endif
 extern const struct kernels kernels_generic; /* 128-bit vectors of the base ISA */
 
 /*
  * The best table that this CPU can run, or the one of that name (environment
- * variable KOLM_CPU: reference, generic, avx2, avx512). NULL if name is unknown or
- * this CPU can't run it.
+ * variable KOLM_CPU: reference, generic, avx2, avx512, avx512bf16, emulated). NULL if name is
+ * unknown or this CPU can't run it.
  */
 const struct kernels *kernels_select(const char *name);
 

@@ -15,6 +15,12 @@ static float weight_at(const struct linear *l, int o, int i)
 	return float_from(l->weight, layout_index(l->out, l->in, o, i), l->type);
 }
 
+/* Both factors of a product of bf16 are. */
+static float rounded_as(float value, enum dtype type)
+{
+	return type == DTYPE_BF16 ? bfloat_to_float(bfloat_from_float(value)) : value;
+}
+
 static float element(struct view v, int row, int column)
 {
 	return float_from(v.data, (size_t)row * v.stride + (size_t)column, v.type);
@@ -34,7 +40,8 @@ static void forward(const struct linear *l, int p0, int p1, float *scratch)
 			float z;
 
 			for (int i = 0; i < l->in; i++)
-				sum += (double)element(l->x, r, i) * weight_at(l, o, i);
+				sum += (double)rounded_as(element(l->x, r, i), l->type) *
+				       weight_at(l, o, i);
 			z = (float)sum +
 			    (l->bias ? float_from(l->bias, (size_t)o, l->type) : 0);
 			if (l->saved.data)
@@ -43,41 +50,46 @@ static void forward(const struct linear *l, int p0, int p1, float *scratch)
 		}
 }
 
-static void pack_dy(const struct linear *l, int r0, int r1, float *packed)
+static void pack_dy(const struct linear *l, int r0, int r1, void *packed)
 {
 	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
 		int n = imin(BLOCK, l->out - o0);
 
 		for (int r = r0; r < r1; r++) {
-			float *to =
-				packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
-						 BLOCK_STRIDE;
+			float *to = (float *)packed +
+				    ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
+					    BLOCK_STRIDE;
 
 			for (int i = 0; i < n; i++) {
+				float dy = element(l->y, r, o0 + i);
+
+				if (l->act != ACT_NONE)
+					set_element(l->y, r, o0 + i,
+						    dy * (float)act_slope(
+								 element(l->saved, r, o0 + i),
+								 l->act));
 				to[i] = element(l->y, r, o0 + i);
-				if (l->act == ACT_NONE)
-					continue;
-				to[i] *= (float)act_slope(element(l->saved, r, o0 + i), l->act);
-				set_element(l->y, r, o0 + i, to[i]);
 			}
 			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
 		}
 	}
 }
 
-static void backward_input(const struct linear *l, const float *packed, int i0, int i1,
+static void backward_input(const struct linear *l, const void *packed, int i0, int i1,
 			   float *scratch)
 {
+	const float *dy = packed;
+
 	(void)scratch;
 	for (int r = 0; r < l->rows; r++)
 		for (int i = i0; i < imin(i1, l->in); i++) {
 			double sum = 0;
 
 			for (int o = 0; o < l->out; o++)
-				sum += (double)packed[((size_t)(o / BLOCK) * (size_t)l->rows +
-						       (size_t)r) *
-							      BLOCK_STRIDE +
-						      (size_t)(o % BLOCK)] *
+				sum += (double)dy[((size_t)(o / BLOCK) * (size_t)l->rows +
+						   (size_t)r) *
+							  BLOCK_STRIDE +
+						  (size_t)(o % BLOCK)] *
 				       weight_at(l, o, i);
 			set_element(l->x, r, i, (float)sum);
 		}
@@ -94,7 +106,8 @@ static void backward_weight(const struct linear *l, int p0, int p1, float *scrat
 			double sum = l->accumulate ? weight_at(l, o, i) : 0;
 
 			for (int r = 0; r < l->rows; r++)
-				sum += (double)element(l->y, r, o) * element(l->x, r, i);
+				sum += (double)element(l->y, r, o) *
+				       rounded_as(element(l->x, r, i), l->y.type);
 			float_to(l->weight, layout_index(l->out, l->in, o, i), l->type,
 				 (float)sum);
 		}

@@ -10,30 +10,36 @@
 #include "device/cpu/simd_norm.h"
 #include "device/cpu/simd_weight.h"
 
-/* dy . act'(saved) of some outputs of a row, which are in values, where dy is too. */
-static void derive_outputs(const struct linear *l, int r, int o0, int n, float *values)
+/* dy . act'(saved) of some outputs of a row, in place. */
+static void derive_outputs(const struct linear *l, int r, int o0, int n)
 {
-	float saved[BLOCK_STRIDE] = {0};
+	float saved[BLOCK_STRIDE] = {0}, values[BLOCK_STRIDE] = {0};
 
 	get_as(l->saved, r, o0, saved, n);
+	get_as(l->y, r, o0, values, n);
 	for (int i = 0; i < n; i += VL)
 		store(values + i, load(values + i) * act_slopes(load(saved + i), l->act));
 	put_as(l->y, r, o0, values, n);
 }
 
-static void copy_dy(const struct linear *l, int r0, int r1, float *packed)
+static void copy_dy(const struct linear *l, int r0, int r1, void *packed)
 {
 	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
 		int n = imin(BLOCK, l->out - o0);
 
 		for (int r = r0; r < r1; r++) {
-			float *to =
-				packed + ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
-						 BLOCK_STRIDE;
+			size_t at = ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
+				    BLOCK_STRIDE;
+			float *to = (float *)packed + at;
 
-			get_as(l->y, r, o0, to, n);
 			if (l->act != ACT_NONE)
-				derive_outputs(l, r, o0, n, to);
+				derive_outputs(l, r, o0, n);
+			if (PAIRS && l->type == DTYPE_BF16) {
+				gather_row(&l->y, r, o0, n, (uint16_t *)packed + at,
+					   BLOCK_STRIDE);
+				continue;
+			}
+			get_as(l->y, r, o0, to, n);
 			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
 		}
 	}
@@ -114,4 +120,7 @@ const struct kernels SIMD_TABLE = {
 	.f32_to_bf16 = simd_f32_to_bf16,
 	.bf16_to_f32 = simd_bf16_to_f32,
 	.fma_rounds = simd_fma_rounds,
+#if defined(KOLM_AVX512BF16)
+	.bf16_rounds = simd_bf16_rounds,
+#endif
 };

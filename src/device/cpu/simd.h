@@ -17,10 +17,20 @@
 #include <arm_neon.h>
 #endif
 
-#if defined(KOLM_AVX512)
+#if defined(KOLM_AVX512BF16) /* AVX-512, and products of bf16 */
+#define KOLM_AVX512
+enum { VL = 16 };
+#define SIMD_NAME  "avx512bf16"
+#define SIMD_TABLE kernels_avx512bf16
+#elif defined(KOLM_AVX512)
 enum { VL = 16 };
 #define SIMD_NAME  "avx512"
 #define SIMD_TABLE kernels_avx512
+#elif defined(KOLM_EMULATED) /* AVX2, with the tiles of avx512bf16: see simd_pairs.h */
+#define KOLM_AVX2
+enum { VL = 8 };
+#define SIMD_NAME  "emulated"
+#define SIMD_TABLE kernels_emulated
 #elif defined(KOLM_AVX2)
 enum { VL = 8 };
 #define SIMD_NAME  "avx2"

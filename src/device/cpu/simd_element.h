@@ -4,7 +4,7 @@
 
 #include "base/half.h"
 #include "device/cpu/kernels.h"
-#include "device/cpu/simd.h"
+#include "device/cpu/simd_pairs.h"
 
 #include <math.h>
 #include <string.h>
@@ -293,5 +293,33 @@ static double simd_fma_rounds(long n)
 	MUST_DO(a[0]);
 	return 2.0 * CHAINS * VL * (double)n;
 }
+
+#if defined(KOLM_AVX512BF16)
+/* The same with pairs of bf16. */
+static double simd_bf16_rounds(long n)
+{
+	enum { CHAINS = 12 };
+	const uint16_t values[2] = {0x3f7f, 0x3a83}; /* 0.996, 0.001 */
+	vec16 a[CHAINS];
+	pairs factors = splat_pair(values);
+
+	UNROLL
+	for (int i = 0; i < CHAINS; i++)
+		a[i] = (float)i - (vec16){0};
+	PIN_LINE(factors);
+	for (long round = 0; round < n; round++) {
+		UNROLL
+		for (int i = 0; i < CHAINS; i++) {
+			a[i] = add_products(a[i], factors, factors);
+			MUST_DO(a[i]);
+		}
+	}
+	UNROLL
+	for (int i = 1; i < CHAINS; i++)
+		a[0] += a[i];
+	MUST_DO(a[0]);
+	return 4.0 * CHAINS * LANES * (double)n;
+}
+#endif
 
 #endif

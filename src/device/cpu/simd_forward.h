@@ -6,8 +6,8 @@
 #include "device/cpu/simd_tile.h"
 
 struct forward_tile {
-	float *sum; /* (rows, TILE_WIDTH), added to unless first */
-	const float *x;
+	float *sum;	 /* (rows, TILE_WIDTH), added to unless first */
+	const void *x;	 /* floats; for pairs bf16 */
 	size_t x_stride; /* with 16-bit weights SLAB: see slab_inputs */
 	const void *w;
 	size_t w_stride; /* elements from panel to panel */
@@ -39,8 +39,66 @@ INLINE void forward_input(vec (*sum)[TILE_VECS], const float *const *x, const vo
 	}
 }
 
-INLINE void forward_tile(const struct forward_tile *t, const int rows, const int panels,
-			 const enum dtype type)
+/* Cache lines that the next tiles want, as many at every fourth input. */
+INLINE const char *fetch_ahead(const char *at, int lines, size_t stride, const int panels)
+{
+	for (int n = 0; n < lines; n++, at += LINE) {
+		UNROLL
+		for (int p = 0; p < panels; p++)
+			__builtin_prefetch(at + (size_t)p * stride, 0, 2);
+	}
+	return at;
+}
+
+/* Two inputs at a time: see simd_pairs.h. What is beyond the last input is zero. */
+INLINE void forward_pairs(const struct forward_tile *t, const int rows, const int panels)
+{
+	vec16 sum[TALL_ROWS][TALL_PANELS];
+	const uint16_t *x = t->x, *w = t->w;
+	const char *ahead = t->ahead.at, *end = ahead + (size_t)t->ahead.lines * LINE;
+	float *out = t->sum;
+	bool first = t->first;
+	size_t w_stride = t->w_stride, ahead_stride = t->ahead.stride;
+	int per_step = (int)ceil_div(t->ahead.lines, SLAB / 4), width = t->width;
+
+	UNROLL
+	for (int r = 0; r < rows; r++) {
+		UNROLL
+		for (int p = 0; p < panels; p++)
+			sum[r][p] = (vec16){0};
+	}
+	for (int i = 0; i < width; i += 2, x += 2, w += (size_t)(2 * PANEL)) {
+		pairs weights[TALL_PANELS];
+
+		if (i % 4 == 0 && ahead < end)
+			ahead = fetch_ahead(ahead, per_step, ahead_stride, panels);
+		UNROLL
+		for (int p = 0; p < panels; p++) {
+			weights[p] = pairs_of_inputs(w + (size_t)p * w_stride);
+			PIN_LINE(weights[p]);
+		}
+		UNROLL
+		for (int r = 0; r < rows; r++) {
+			pairs values = splat_pair(x + r * SLAB);
+
+			UNROLL
+			for (int p = 0; p < panels; p++)
+				sum[r][p] = add_products(sum[r][p], values, weights[p]);
+		}
+	}
+	UNROLL
+	for (int r = 0; r < rows; r++) {
+		UNROLL
+		for (int p = 0; p < panels; p++) {
+			vec16_any *to = (vec16_any *)(out + r * TILE_WIDTH + p * PANEL);
+
+			*to = first ? sum[r][p] : (vec16)*to + sum[r][p];
+		}
+	}
+}
+
+INLINE void forward_floats(const struct forward_tile *t, const int rows, const int panels,
+			   const enum dtype type)
 {
 	vec sum[TALL_ROWS][TILE_VECS];
 	const float *x[TALL_ROWS];
@@ -55,20 +113,15 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 	UNROLL
 	for (int r = 0; r < rows; r++) {
 		/* A constant stride saves a pointer per row: there are no registers for 8. */
-		x[r] = t->x + (size_t)r * (type == DTYPE_F32 ? t->x_stride : SLAB);
+		x[r] = (const float *)t->x +
+		       (size_t)r * (type == DTYPE_F32 ? t->x_stride : SLAB);
 		UNROLL
 		for (int j = 0; j < panels * VPP; j++)
 			sum[r][j] = (vec){0};
 	}
 	for (; i < width; i++) {
-		if (i % 4 == 0 && ahead < end) {
-			for (int n = 0; n < per_step; n++, ahead += LINE) {
-				UNROLL
-				for (int p = 0; p < panels; p++)
-					__builtin_prefetch(ahead + (size_t)p * ahead_stride, 0,
-							   2);
-			}
-		}
+		if (i % 4 == 0 && ahead < end)
+			ahead = fetch_ahead(ahead, per_step, ahead_stride, panels);
 		forward_input(sum, x, w, (size_t)i * PANEL, w_stride, i, rows, panels, type);
 	}
 	UNROLL
@@ -80,6 +133,15 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 			store(to, first ? sum[r][j] : load(to) + sum[r][j]);
 		}
 	}
+}
+
+INLINE void forward_tile(const struct forward_tile *t, const int rows, const int panels,
+			 const enum dtype type)
+{
+	if (PAIRS && type == DTYPE_BF16)
+		forward_pairs(t, rows, panels);
+	else
+		forward_floats(t, rows, panels, type);
 }
 
 #define FORWARD_SHAPES(F, kernel)   \
@@ -113,14 +175,23 @@ static bool copies_inputs(const struct linear *l)
 	return l->x.type != DTYPE_F32 || l->type != DTYPE_F32;
 }
 
-/* The inputs of a slab as floats: where they are, or a copy of that slab, converted if need
-   be. 16-bit weights always get a copy. */
+/* The inputs of a slab as floats, or for pairs as bf16: where they are, or a copy of that slab,
+   converted if need be. 16-bit weights always get a copy. */
 static struct view slab_inputs(const struct linear *l, int s, float *room)
 {
+	int n = imin(SLAB, l->in - s * SLAB);
+
 	if (!copies_inputs(l))
 		return (struct view){.data = (float *)l->x.data + s * SLAB,
 				     .stride = l->x.stride};
-	gather(&l->x, l->rows, s * SLAB, imin(SLAB, l->in - s * SLAB), room, SLAB);
+	if (PAIRS && l->type == DTYPE_BF16) {
+		for (int r = 0; r < l->rows; r++)
+			gather_row(&l->x, r, s * SLAB, n, (uint16_t *)room + r * SLAB, SLAB);
+		return (struct view){room, SLAB, DTYPE_BF16};
+	}
+	gather(&l->x, l->rows, s * SLAB, n, room, SLAB);
+	if (l->type == DTYPE_BF16 && l->x.type == DTYPE_F32)
+		round_floats(room, (size_t)(l->rows * SLAB));
 	return (struct view){.data = room, .stride = SLAB};
 }
 
@@ -162,7 +233,7 @@ static void forward_slab(const struct linear *l, struct view x, struct forward_g
 		int rows = tiling.size + (i < tiling.larger);
 
 		t.sum = sums + r * TILE_WIDTH;
-		t.x = (const float *)x.data + (size_t)r * x.stride;
+		t.x = view_from(x, (size_t)r).data;
 		forward_tiles[l->type][g.panels - 1][rows - 1](&t);
 		t.ahead.at += (size_t)lines * LINE;
 		r += rows;

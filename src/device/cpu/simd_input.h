@@ -5,8 +5,8 @@
 #include "device/cpu/simd_tile.h"
 
 struct input_tile {
-	float *sum;	 /* (rows, SLAB), added to unless first */
-	const float *dy; /* packed */
+	float *sum;	/* (rows, SLAB), added to unless first */
+	const void *dy; /* packed: floats; for pairs bf16 */
 	const void *w;
 	size_t w_stride;
 	int panels;
@@ -14,8 +14,52 @@ struct input_tile {
 	struct ahead ahead; /* contiguous: stride unused */
 };
 
-INLINE void input_tile(const struct input_tile *t, const int rows, const int inputs,
-		       const enum dtype type)
+/* Two lines, which are 4 inputs by 8 pairs of outputs: see simd_pairs.h. */
+INLINE void input_pairs(const struct input_tile *t, const int rows)
+{
+	vec16 sum[PAIR_ROWS + 1][2];
+	const uint16_t *dy = t->dy, *w = t->w;
+	const char *ahead = t->ahead.at;
+	size_t w_stride = t->w_stride;
+	int per_panel = (int)ceil_div(t->ahead.lines, t->panels);
+	float *out = t->sum;
+	bool first = t->first;
+
+	UNROLL
+	for (int r = 0; r < rows + rows % 2; r++)
+		sum[r][0] = sum[r][1] = (vec16){0};
+	for (int p = t->panels; p > 0; p--, w += w_stride, dy += PANEL) {
+		pairs low = load_pairs(w), high = load_pairs(w + (size_t)(2 * PANEL));
+
+		PIN_LINE(low);
+		PIN_LINE(high);
+		UNROLL
+		for (int r = 0; r < rows; r++) {
+			pairs gradient = pairs_twice(dy + r * BLOCK_STRIDE);
+
+			sum[r][0] = add_products(sum[r][0], gradient, low);
+			sum[r][1] = add_products(sum[r][1], gradient, high);
+		}
+		for (int n = 0; n < per_panel; n++, ahead += LINE)
+			__builtin_prefetch(ahead, 0, 2);
+	}
+	UNROLL
+	for (int r = 0; r < rows; r += 2) {
+		struct two_rows total =
+			sum_lines(sum[r][0], sum[r][1], sum[r + 1][0], sum[r + 1][1]);
+
+		UNROLL
+		for (int k = 0; k < 2; k++) {
+			vec4_any *to = (vec4_any *)(out + (r + k) * SLAB);
+
+			if (r + k < rows)
+				*to = first ? total.row[k] : total.row[k] + (vec4)*to;
+		}
+	}
+}
+
+INLINE void input_floats(const struct input_tile *t, const int rows, const int inputs,
+			 const enum dtype type)
 {
 	vec sum[TILE_ROWS * TILE_INPUTS + 3];
 	const float *dy = t->dy;
@@ -72,10 +116,19 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 	}
 }
 
+INLINE void input_tile(const struct input_tile *t, const int rows, const int inputs,
+		       const enum dtype type)
+{
+	if (PAIRS && type == DTYPE_BF16)
+		input_pairs(t, rows);
+	else
+		input_floats(t, rows, inputs, type);
+}
+
 #define ALL_INPUT_SHAPES(F, kernel)  \
 	INPUT_SHAPES(F, kernel, F32) \
 	INPUT_SHAPES(F, kernel, F16) \
-	INPUT_SHAPES(F, kernel, BF16)
+	PAIR_INPUT_SHAPES(F, kernel, BF16)
 TILE_TABLE(input_tile, ALL_INPUT_SHAPES);
 
 /* n inputs from i0 of every row. */
@@ -85,16 +138,25 @@ static void input_finish(const struct linear *l, const float *sums, int i0, int 
 		put_as(l->x, r, i0, sums + (size_t)r * SLAB, n);
 }
 
+/* Bytes of an element of the packed output gradients. */
+static size_t packed_element(const struct linear *l)
+{
+	return PAIRS && l->type == DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+}
+
 /* Inputs [a, b) of a slab, counted from the slab's start, for one block of outputs. */
-static void input_block(const struct linear *l, const float *packed, int s, int block, int a,
+static void input_block(const struct linear *l, const void *packed, int s, int block, int a,
 			int b, float *sums)
 {
+	bool is_bf16 = l->type == DTYPE_BF16;
+	int inputs = is_bf16 ? PAIR_INPUTS : TILE_INPUTS;
+	size_t dy_size = packed_element(l), block_size = (size_t)l->rows * BLOCK_STRIDE;
 	int width = layout_slab_width(l->in, s), r = 0, size = (int)dtype_size(l->type);
-	struct tiling tiling = tile_rows(l->rows, TILE_ROWS);
+	struct tiling tiling = tile_rows(l->rows, is_bf16 ? PAIR_ROWS : TILE_ROWS);
 	size_t panel = layout_panel_size(width);
 	size_t w = layout_slab_offset(l->out, s) + (size_t)block * BLOCK_PANELS * panel;
 	struct input_tile t = {
-		.dy = packed + (size_t)block * (size_t)l->rows * BLOCK_STRIDE,
+		.dy = (const char *)packed + (size_t)block * block_size * dy_size,
 		.w_stride = panel,
 		.panels = imin(BLOCK_PANELS, layout_panels(l->out) - block * BLOCK_PANELS),
 		.first = block == 0,
@@ -104,22 +166,22 @@ static void input_block(const struct linear *l, const float *packed, int s, int 
 	t.ahead.at = weight_place(l, w + (size_t)t.panels * panel);
 	if (b - a == width)
 		t.ahead.lines = (int)ceil_div(t.panels * (width + SPARE) * PANEL * size,
-					      tiling.tiles * (width / TILE_INPUTS) * LINE);
+					      tiling.tiles * (width / inputs) * LINE);
 	for (int i = 0; i < tiling.tiles; i++) {
 		int rows = tiling.size + (i < tiling.larger);
 
-		for (int k = a; k < b; k += TILE_INPUTS) {
+		for (int k = a; k < b; k += inputs) {
 			t.sum = sums + r * SLAB + (k - a);
 			t.w = weight_place(l, w + (size_t)k * PANEL);
-			input_tiles[l->type][TILE_INPUTS - 1][rows - 1](&t);
+			input_tiles[l->type][inputs - 1][rows - 1](&t);
 			t.ahead.at += (size_t)t.ahead.lines * LINE;
 		}
-		t.dy += (size_t)rows * BLOCK_STRIDE;
+		t.dy = (const char *)t.dy + (size_t)rows * BLOCK_STRIDE * dy_size;
 		r += rows;
 	}
 }
 
-static void simd_backward_input(const struct linear *l, const float *packed, int i0, int i1,
+static void simd_backward_input(const struct linear *l, const void *packed, int i0, int i1,
 				float *scratch)
 {
 	int blocks = (int)ceil_div(l->out, BLOCK);

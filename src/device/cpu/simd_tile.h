@@ -13,11 +13,11 @@
 
 #include "device/cpu/kernels.h"
 #include "device/cpu/layout.h"
-#include "device/cpu/simd.h"
+#include "device/cpu/simd_pairs.h"
 
 #include <string.h>
 
-#if defined(KOLM_AVX512) /* 32 registers of 16 */
+#if defined(KOLM_AVX512) || defined(KOLM_EMULATED) /* 32 registers of 16 */
 enum { TILE_ROWS = 6, TILE_PANELS = 4, TILE_INPUTS = 4 };
 enum { TALL_ROWS = 8, TALL_PANELS = 3 };
 #elif defined(KOLM_AVX2)   /* 16 registers of 8 */
@@ -36,6 +36,9 @@ enum {
 	TILE_VECS = TILE_PANELS * VPP,
 	TILE_WIDTH = TILE_PANELS * PANEL,
 	BLOCK_PANELS = BLOCK / PANEL,
+	PAIR_ROWS = PAIRS ? 12 : TILE_ROWS, /* of a tile of the input gradient in pairs ... */
+	PAIR_INPUTS = PAIRS ? 4 : TILE_INPUTS, /* ... and its inputs */
+	ROWS_IN_TILE = PAIR_ROWS > TALL_ROWS ? PAIR_ROWS : TALL_ROWS,
 	COLUMNS_MAX = 4,		    /* of any tile: panels or inputs */
 	LINE = LINE_FLOATS * sizeof(float), /* bytes of a cache line */
 };
@@ -122,6 +125,56 @@ INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, 
 		gather_as(from, rows, c0, n, to, width, DTYPE_BF16);
 }
 
+/* Floats as bf16 has them: in a product of bf16 both factors are. */
+static void round_floats(float *values, size_t n)
+{
+	for (size_t i = 0; i < n; i += VL) {
+		hvec rounded = bfloats_from(load(values + i));
+
+		store(values + i, load_as(&rounded, 0, DTYPE_BF16));
+	}
+}
+
+/* Columns [c0, c0 + n) of a row as bf16, zero-filled up to width. */
+static void gather_row(const struct view *from, int row, int c0, int n, uint16_t *to, int width)
+{
+	struct view to_view = {to, 0, DTYPE_BF16};
+	const uint16_t *half = (const uint16_t *)view_from(*from, (size_t)row).data + c0;
+	float values[BLOCK];
+
+	if (from->type == DTYPE_BF16) {
+		memcpy(to, half, (size_t)n * sizeof(*to));
+	} else {
+		get_as(*from, row, c0, values, n);
+		put_as(to_view, 0, 0, values, n);
+	}
+	memset(to + n, 0, (size_t)(width - n) * sizeof(*to));
+}
+
+/* The same of all rows, two of them interleaved; a last one that is alone with zeros. */
+static void gather_pairs(const struct view *from, int rows, int c0, int n, uint32_t *to,
+			 int width)
+{
+	uint16_t copy[2][SLAB] = {{0}};
+
+	for (int r = 0; r < rows; r += 2, to += width) {
+		struct view v = view_at(view_from(*from, (size_t)r), c0);
+		const uint16_t *low = v.data, *high = low + from->stride;
+
+		if (from->type != DTYPE_BF16 || n < width || r + 1 == rows) {
+			gather_row(from, r, c0, n, copy[0], width);
+			if (r + 1 < rows)
+				gather_row(from, r + 1, c0, n, copy[1], width);
+			else
+				memset(copy[1], 0, sizeof(copy[1]));
+			low = copy[0];
+			high = copy[1];
+		}
+		for (int j = 0; j < width; j += LANES)
+			*(pairs_any *)(to + j) = interleave(low + j, high + j);
+	}
+}
+
 /* Rows cut in near-equal tiles; dividing again for every tile would cost too much. */
 struct tiling {
 	int tiles, size, larger; /* the first `larger` tiles have one row more than size */
@@ -146,17 +199,20 @@ static struct tiling tile_rows(int rows, int most)
 	}
 #define TILE_ENTRY(rows, kernel, columns, type) \
 	[DTYPE_##type][(columns)-1][(rows)-1] = kernel##_##rows##_##columns##_##type,
-#define TILE_TABLE(kernel, shapes)                                                             \
-	shapes(TILE_FUNCTION, kernel) static void (                                            \
-			*const kernel##s[][COLUMNS_MAX][TALL_ROWS])(const struct kernel *) = { \
-		shapes(TILE_ENTRY, kernel)}
+#define TILE_TABLE(kernel, shapes)                                      \
+	shapes(TILE_FUNCTION, kernel) static void (                     \
+			*const kernel##s[][COLUMNS_MAX][ROWS_IN_TILE])( \
+		const struct kernel *) = {shapes(TILE_ENTRY, kernel)}
 
 #define ROWS_TO_3(F, ...) F(1, __VA_ARGS__) F(2, __VA_ARGS__) F(3, __VA_ARGS__)
 #define ROWS_TO_6(F, ...) \
 	ROWS_TO_3(F, __VA_ARGS__) F(4, __VA_ARGS__) F(5, __VA_ARGS__) F(6, __VA_ARGS__)
 #define ROWS_TO_8(F, ...) ROWS_TO_6(F, __VA_ARGS__) F(7, __VA_ARGS__) F(8, __VA_ARGS__)
+#define ROWS_TO_12(F, ...)        \
+	ROWS_TO_8(F, __VA_ARGS__) \
+	F(9, __VA_ARGS__) F(10, __VA_ARGS__) F(11, __VA_ARGS__) F(12, __VA_ARGS__)
 
-#if defined(KOLM_AVX512)
+#if defined(KOLM_AVX512) || defined(KOLM_EMULATED)
 #define WIDE_SHAPES(F, kernel, type)  \
 	ROWS_TO_6(F, kernel, 1, type) \
 	ROWS_TO_6(F, kernel, 2, type) \
@@ -177,6 +233,12 @@ static struct tiling tile_rows(int rows, int most)
 #define WIDE_SHAPES(F, kernel, type)  ROWS_TO_3(F, kernel, 1, type)
 #define TALL_SHAPES		      WIDE_SHAPES
 #define INPUT_SHAPES(F, kernel, type) ROWS_TO_3(F, kernel, 4, type)
+#endif
+
+#if defined(KOLM_AVX512BF16) || defined(KOLM_EMULATED)
+#define PAIR_INPUT_SHAPES(F, kernel, type) ROWS_TO_12(F, kernel, 4, type)
+#else
+#define PAIR_INPUT_SHAPES INPUT_SHAPES
 #endif
 
 #endif
