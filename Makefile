@@ -4,7 +4,8 @@
 #   make check        build and test
 #   make check-all    the long suites: sanitizers, fuzzers, PyTorch, both compilers
 #   make bench        this machine's peaks and the kernels against them
-#   make bench-peers  kolm and PyTorch side by side (PEER_PYTHON=... for another Python)
+#   make bench-peers  kolm and PyTorch side by side (PEER_PYTHON=... for another Python,
+#                     PEER_OPTIONS=... for compare.py; docs/peers.md)
 #   make format, make tidy, make install, make clean
 
 BUILD   ?= build
@@ -47,7 +48,7 @@ bench: all
 
 bench-peers: all
 	@scripts/bootstrap $(if $(filter /usr/bin/python3,$(PEER_PYTHON)),peers)
-	@$(PEER_PYTHON) bench/peers/compare.py --kolm $(BUILD)/kolm
+	@$(PEER_PYTHON) bench/peers/compare.py --kolm $(BUILD)/kolm $(PEER_OPTIONS)
 
 format:
 	@scripts/bootstrap format

@@ -2,7 +2,7 @@
 """Recompute a run of `kolm train --dump-check FOLDER` in PyTorch.
 
 Compares every loss (relative 1e-6) and the final weights (1e-4 of the largest weight
-of the tensor, relative). Exit code 0 if all agree, 1 if not. A run that is no
+of the tensor, relative). Exit code 0 if all agree, 1 if not, 2 for a run in 16 bit. A run that is no
 nearer is called steep, and agrees, if rounding explains it: kolm is not further from PyTorch in
 float64 than PyTorch in fp32 is, or four times as far as initial weights lead that are changed
 in their last digits.
@@ -122,6 +122,15 @@ def compare(folder):
     return "steep" if near and numpy.isfinite(difference.loss) else "DIFFERS", difference
 
 
+def refuse_16_bit(folder):
+    with open(os.path.join(folder, "check.json")) as f:
+        precision = json.load(f)["options"].get("precision", "fp32")
+    if precision != "fp32":
+        print(f"check.py: {folder} is a run in {precision}; only runs in fp32 are recomputed (16 bit: kolm verify)",
+              file=sys.stderr)
+        sys.exit(2)
+
+
 def check_folder(folder):
     verdict, difference = compare(folder)
     print(f"{folder}: {difference}: {verdict}")
@@ -133,6 +142,8 @@ def main():
     parser.add_argument("folders", nargs="+")
     a = parser.parse_args()
     torch.set_num_threads(1)
+    for folder in a.folders:
+        refuse_16_bit(folder)
     return 0 if all([check_folder(f) for f in a.folders]) else 1
 
 

@@ -56,16 +56,16 @@ class Stack(torch.nn.Module):
         return x
 
 
-def make_optimizer(model, o):
-    """o: the options as kolm writes them to config.json."""
+def make_optimizer(model, o, **way):
+    """o: the options as kolm writes them to config.json; way: how PyTorch is to compute them."""
     p = model.parameters()
     if o["optimizer"] == "sgd":
-        return torch.optim.SGD(p, lr=o["lr"], weight_decay=o["weight_decay"])
+        return torch.optim.SGD(p, lr=o["lr"], weight_decay=o["weight_decay"], **way)
     if o["optimizer"] == "momentum":
         return torch.optim.SGD(p, lr=o["lr"], momentum=o["momentum"],
-                               weight_decay=o["weight_decay"])
+                               weight_decay=o["weight_decay"], **way)
     return torch.optim.AdamW(p, lr=o["lr"], betas=(o["beta1"], o["beta2"]), eps=o["eps"],
-                             weight_decay=o["weight_decay"])
+                             weight_decay=o["weight_decay"], **way)
 
 
 def make_schedule(optimizer, o):
@@ -94,17 +94,19 @@ def make_schedule(optimizer, o):
     return lrs.SequentialLR(optimizer, [first, main], [warmup])
 
 
-def train_step(model, optimizer, x, y, micro_batches, clip=0.0, masks=None):
-    """One optimizer step with accumulation; returns the loss over the whole batch."""
-    optimizer.zero_grad()
+def train_step(model, optimizer, x, y, micro_batches, clip=0.0, masks=None, bf16=False):
+    """One optimizer step with accumulation; returns the loss over the whole batch. bf16: with
+    autocast, which leaves weights and optimizer in fp32."""
+    optimizer.zero_grad(set_to_none=True)
     total = 0.0
     cut = [m.chunk(micro_batches) for m in masks or []]
     for i, (xs, ys) in enumerate(zip(x.chunk(micro_batches), y.chunk(micro_batches))):
-        out = model(xs, [c[i] for c in cut] if masks else None)
-        if ys.dtype == torch.int64:
-            loss = functional.cross_entropy(out, ys)
-        else:
-            loss = functional.mse_loss(out, ys)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
+            out = model(xs, [c[i] for c in cut] if masks else None)
+            if ys.dtype == torch.int64:
+                loss = functional.cross_entropy(out, ys)
+            else:
+                loss = functional.mse_loss(out, ys)
         (loss / micro_batches).backward()
         total += loss.item() / micro_batches
     if clip > 0:

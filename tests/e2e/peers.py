@@ -1,0 +1,144 @@
+"""What bench/peers says follows from its timings: made-up ones, so nobody needs PyTorch for this."""
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "peers"))
+import compare  # noqa: E402
+import table  # noqa: E402
+from timings import CONTENDERS, medians, ratios, show_ms, show_ratio  # noqa: E402
+
+
+def made_up_round(mood):
+    """Steps of a round in which the machine takes mood times as long for everything; one step of
+    each is disturbed."""
+    ms = {"kolm_fp32": 2, "torch_fp32": 6, "kolm_bf16": 1, "torch_bf16": 8}
+    return {who: [mood * t, mood * t, mood * t * 50] for who, t in ms.items()}
+
+
+class Timings(unittest.TestCase):
+    def test_moods_do_not_matter(self):
+        for moods in [1], [1, 10], [3, 1, 2], [1, 100, 7, 0.1, 5]:
+            for name, want in {"fp32": 3, "bf16": 8, "kolm": 2, "torch": 0.75}.items():
+                got = ratios([made_up_round(m) for m in moods])[name]
+                self.assertEqual(got["rounds"], len(moods))
+                for value in "median", "min", "max":
+                    self.assertAlmostEqual(got[value], want)
+
+    def test_medians_are_of_rounds(self):
+        rounds = [{"kolm_fp32": [1] * 99}, {"kolm_fp32": [3]}, {"kolm_fp32": [4, 2, 900]}]
+        self.assertEqual(medians(rounds), {"kolm_fp32": 3})
+
+    def test_spread(self):
+        rounds = [{"kolm_fp32": [1], "torch_fp32": [t]} for t in (5, 2, 3)]
+        self.assertEqual(ratios(rounds), {"fp32": {"median": 3, "min": 2, "max": 5, "rounds": 3}})
+        self.assertEqual(show_ratio(ratios(rounds)["fp32"]), "3.00 (2.00..5.00)")
+
+    def test_only_what_ran_in_one_round_is_compared(self):
+        rounds = [{"kolm_fp32": [1], "torch_bf16": [9]}, {"kolm_bf16": [1]}, {}]
+        self.assertEqual(ratios(rounds), {})
+        self.assertEqual(medians(rounds), {"kolm_fp32": 1, "torch_bf16": 9, "kolm_bf16": 1})
+        self.assertEqual((show_ratio(None), show_ms(None)), ("-", "-"))
+
+    def test_digits(self):
+        self.assertEqual([show_ms(v) for v in (0.5, 3.456, 34.56, 345.6, 77137)],
+                         ["0.50", "3.46", "34.6", "346", "77137"])
+
+
+class MadeUp(compare.Comparison):
+    """kolm does not run; what PyTorch's script prints, or its trouble, is given."""
+
+    def __init__(self, answers, ranks=1):
+        super().__init__("kolm", "folder", compare.case_of("8x2x4"), ranks, 1, 30.0)
+        self.answers, self.order = answers, []
+
+    def time_kolm(self, precision):
+        self.order.append(f"kolm_{precision}")
+        return [1.0]
+
+    def time_torch(self, precision):
+        self.order.append(f"torch_{precision}")
+        return super().time_torch(precision)
+
+    def run(self, rounds):
+        before = compare.script
+        compare.script = self.answer
+        try:
+            for _ in range(rounds):
+                self.run_round()
+        finally:
+            compare.script = before
+        return self
+
+    def answer(self, _, *arguments):
+        precision = arguments[arguments.index("--precision") + 1]
+        if isinstance(self.answers[precision], Exception):
+            raise self.answers[precision]
+        return json.dumps({"update": "fused", "warm": True, **self.answers[precision]})
+
+    def said(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.print()
+        return out.getvalue()
+
+
+class Rounds(unittest.TestCase):
+    def test_in_turn(self):
+        c = MadeUp({"fp32": {"step_ms": [2.0]}, "bf16": {"step_ms": [4.0]}}).run(3)
+        self.assertEqual(c.order, 3 * CONTENDERS)
+        self.assertIn("3 rounds", c.said())
+        self.assertEqual(c.to_json()["ratios"]["bf16"]["median"], 4)
+
+    def test_ranks_are_compared_in_fp32(self):
+        c = MadeUp({"fp32": {"step_ms": [2.0]}}, ranks=2).run(1)
+        self.assertEqual(c.order, ["kolm_fp32", "torch_fp32"])
+        self.assertNotIn("bf16", c.said())
+
+    def test_no_bf16(self):
+        c = MadeUp({"fp32": {"step_ms": [2.0]}, "bf16": compare.Trouble("RuntimeError: no such type")}).run(2)
+        self.assertEqual(c.order, CONTENDERS + CONTENDERS[:3])
+        self.assertEqual(c.said().count("PyTorch can't train in bf16 here: RuntimeError: no such type"), 1)
+        self.assertEqual(set(c.to_json()["ratios"]), {"fp32", "kolm"})
+
+    def test_no_fp32(self):
+        with self.assertRaisesRegex(compare.Trouble, "PyTorch, dim 8, depth 2, batch 4: killed"):
+            MadeUp({"fp32": compare.Trouble("killed")}).run(1)
+
+    def test_slow_ones_run_once(self):
+        c = MadeUp({"fp32": {"step_ms": [2.0]}, "bf16": {"step_ms": [5e4], "warm": False}}).run(3)
+        self.assertEqual(c.order, CONTENDERS + 2 * CONTENDERS[:3])
+        self.assertIn("one step in round 1 and none in later ones, since --seconds 30 were over", c.said())
+        self.assertEqual(c.to_json()["ratios"]["bf16"]["rounds"], 1)
+
+
+class Table(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, version, comparisons):
+        path = os.path.join(self.folder.name, f"{version}.json")
+        with open(path, "w") as f:
+            json.dump({"schema": "kolm.peers/1", "cpu": "abacus", "kolm": {"version": "1", "cpu": "wood"},
+                       "torch": {"version": version, "blas": "beads"},
+                       "comparisons": [c.to_json() for c in comparisons]}, f)
+        return path
+
+    def test_a_column_per_pytorch(self):
+        new = MadeUp({"fp32": {"step_ms": [2.0]}, "bf16": {"step_ms": [4.0]}}).run(1)
+        old = MadeUp({"fp32": {"step_ms": [5.0]}, "bf16": compare.Trouble("none")}).run(1)
+        before, sys.argv = sys.argv, ["table.py", self.file("2.0", [new]), self.file("1.0", [old])]
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(table.main(), 0)
+        sys.argv = before
+        self.assertIn("| case | type | kolm | PyTorch 2.0 (beads) | ratio | PyTorch 1.0 (beads) | ratio |", out.getvalue())
+        self.assertIn("| fp32 | 1.00 | 2.00 | 2.00 (2.00..2.00) | 5.00 | 5.00 (5.00..5.00) |", out.getvalue())
+        self.assertIn("| bf16 | 1.00 | 4.00 | 4.00 (4.00..4.00) | - | - |", out.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
