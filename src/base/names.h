@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-#define NAMES_ONE(name, text, ...)  +1
+#define NAMES_ONE(name, text, ...)  +1 /* NOLINT(bugprone-macro-parentheses): a term */
 #define NAMES_TEXT(name, text, ...) text,
 
 #define NAMES_COUNT(LIST) (0 LIST(NAMES_ONE))

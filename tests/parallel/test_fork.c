@@ -104,8 +104,10 @@ static enum status one_fails(struct comm *world, void *arg, struct error *err)
 	shown->pids[me] = getpid();
 	if (me == 0)
 		return comm_run(world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err);
-	for (signal(SIGTERM, SIG_IGN); me > 1;)
-		pause();
+	signal(SIGTERM, SIG_IGN);
+	if (me > 1)
+		for (;;)
+			pause();
 	usleep(20 * 1000);
 	if (how == KILL)
 		raise(SIGKILL);
