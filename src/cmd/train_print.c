@@ -144,6 +144,9 @@ void training_print_heading(const struct training *t)
 		 t->grid.dp, t->grid.dp == 1 ? "" : "s", c->micro_batches,
 		 c->micro_batches == 1 ? "" : "es", c->micro_batch_size,
 		 device_description(t->dev), size, t->rank->ranks > 1 ? " on rank 0" : "");
+	if (*t->precision_reason)
+		log_info("precision: %s, %s", precision_names[c->precision],
+			 t->precision_reason);
 	print_memory(t->dev);
 	log_info("run folder: %s", t->run.folder);
 }
