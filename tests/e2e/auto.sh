@@ -14,17 +14,28 @@ took() {
 }
 train() { "$KOLM" train --steps 4 --warmup 1 --dim 64 --depth 4 --overwrite --run-dir "$@" >/dev/null 2>err.txt || fail "$*: $(cat err.txt)"; }
 
+# peak RUN TYPE GFLOPS: what bounds it: that many of each rank.
+peak() {
+	[ "$(option peak_dtype $1/summary.json) $(value peak_gflops $1/summary.json)" = "$2 $(($3 * $(value ranks $1/summary.json)))" ] ||
+		fail "$1 is held against $(value peak_gflops $1/summary.json) GFLOP/s of $(option peak_dtype $1/summary.json)"
+	grep -qE "^that is [0-9.]+ % of the $2 peak, [0-9.]+ GFLOP/s" err.txt || fail "$1: $(cat err.txt)"
+}
 # On any grid; the step is that of the precision it became, and is predicted exactly.
 for grid in "" "--dp 2" "--pp 2 --micro-batches 4" "--mp 2" "--dp 2 --pp 2 --mp 2 --micro-batches 4"; do
 	train chosen --precision auto --device $with $grid
 	took chosen bf16 "since the device multiplies it"
+	peak chosen bf16 100
 	train same --precision bf16 --device $with $grid
 	[ "$(value median chosen/summary.json)" = "$(value median same/summary.json)" ] || fail "$grid: auto is not bf16"
 	awk "BEGIN { exit !(($(value predicted_ms chosen/summary.json) - $(value median chosen/summary.json))^2 < 0.0000005^2) }" || fail "$grid: predicted $(value predicted_ms chosen/summary.json)"
 	train half --precision fp32 --device $with $grid
 	awk "BEGIN { exit !($(value median chosen/summary.json) < $(value median half/summary.json)) }" || fail "$grid: bf16 is not faster than fp32"
+	peak half fp32 50
 	train chosen --precision auto --device $without $grid
 	took chosen fp32 "since the device has no instruction that multiplies bf16"
+	train same --precision bf16 --device $without $grid
+	peak same fp32 50
+	grep -qE "of the fp32 peak, [0-9.]+ GFLOP/s, since there is no instruction that multiplies bf16$" err.txt || fail "$grid: $(cat err.txt)"
 done
 train chosen --precision auto --grad-dtype fp32 --device $with --dp 2
 [ "$(option grad_dtype chosen/summary.json)" = fp32 ] || fail "--grad-dtype fp32 is not kept"
