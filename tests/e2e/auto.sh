@@ -66,6 +66,9 @@ took kept bf16 "that of the checkpoint"
 "$KOLM" max-batch --dim 16 --device-memory 2MB --precision auto --device $with | grep -q '^bf16 ' || fail "max-batch"
 "$KOLM" max-batch --dim 16 --device-memory 2MB --precision auto --device $without | grep -q '^fp32 ' || fail "max-batch"
 "$KOLM" verify --dim 16 --depth 2 --steps 3 --dp 2 --precision auto --json | grep -q "\"precision\": \"$here\"" || fail "verify"
+for i in {1..40}; do echo "$((i % 7)).5,$((i % 3)).25,$((i % 2))"; done >two.csv
+train learned --data csv:two.csv --precision auto --save
+for command in eval predict; do "$KOLM" $command learned --data two.csv >out.txt 2>err.txt || fail "$command: $(cat err.txt)"; done
 expect_error 2 "--amp contradicts --precision auto" "$KOLM" train --amp --precision auto
 
 # The ranks of a job decide together.

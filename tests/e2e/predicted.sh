@@ -63,7 +63,7 @@ draw() {
 	one_of x ddp ddp flat && args+=(--grad-sync $x)
 	one_of x 0.001 0.01 0.1 25 && args+=(--bucket-mb $x)
 	one_of x 0 0 1 && args+=(--zero $x)
-	one_of x fp32 fp16 bf16 && args+=(--precision $x)
+	one_of x fp32 fp16 bf16 auto && args+=(--precision $x)
 	one_of x auto fp32 16 && args+=(--grad-dtype $x)
 	one_of x sgd momentum adamw && args+=(--optimizer $x)
 	one_of x relu gelu && args+=(--activation $x)
