@@ -21,12 +21,13 @@ def share(rows, op, shape, key):
 
 def draw(document):
     rows = document["rows"]
+    dtype, of = rows[0]["dtype"], document["peak_dtype"]
     height = 70 + len(SHAPES) * (len(OPS) * ROW + GAP) + 30
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
            f'font-family="sans-serif" font-size="12" fill="{TEXT}">',
            f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-           '<text x="20" y="24" font-size="15">Matrix products of a linear layer, one thread: '
-           f'share of the FMA peak ({document["peak_gflops"]:.0f} GFLOP/s)</text>',
+           f'<text x="20" y="24" font-size="15">Matrix products of a linear layer in {dtype}, one thread: '
+           f'share of the {of} peak ({document["peak_gflops"]:.0f} GFLOP/s)</text>',
            f'<rect x="20" y="36" width="12" height="10" fill="{KOLM}"/>'
            '<text x="38" y="45">kolm</text>'
            f'<rect x="90" y="36" width="12" height="10" fill="{BLAS}"/>'

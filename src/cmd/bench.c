@@ -43,8 +43,9 @@ static const struct option options[] = {
 };
 
 static const char *const examples[] = {
-	"kolm bench peak           # FMA peak and memory bandwidth",
+	"kolm bench peak           # multiply-adds of each type, and memory bandwidth",
 	"kolm bench gemm           # the matrix products of a layer, one thread",
+	"kolm bench gemm --dtype bf16 --rows 64",
 	"kolm bench gemm --rows 50 --out 1000 --in 1000 --json",
 	"kolm bench kernels --threads 1",
 	"kolm bench comm --ranks 4 # messages and collectives over shared memory",
@@ -57,7 +58,8 @@ const struct option_table bench_table = {
 	.usage = "kolm bench peak|gemm|kernels|comm [options]",
 	.summary =
 		"Measure this machine's peaks, and every kernel as a share of its bound in the "
-		"same run. The best of many repeats counts, since these bounds are bests too; "
+		"same run: products, of the peak of the type that the CPU multiplies them in; "
+		"the others, of the memory's. The best of many repeats counts, since these bounds are bests too; "
 		"tables show medians as well.\n"
 		"comm: median time of one operation on buffers of that many bytes per rank, and bytes over "
 		"time; a message is half of a way there and back, every pair of neighbours at once.",
@@ -100,26 +102,6 @@ void bench_progress(const char *what, int done, int total)
 		fprintf(stderr, "\r%s: %d %%", what, 100 * done / total);
 	else
 		fprintf(stderr, "\r%*s\r", 40, "");
-}
-
-struct fma_run {
-	struct device *dev;
-	double flops;
-};
-
-static void run_fma(void *arg)
-{
-	struct fma_run *run = arg;
-
-	run->flops = device_fma_rounds(run->dev, DTYPE_F32, 100000);
-}
-
-double bench_fma_peak(const struct bench *b, double best_so_far)
-{
-	struct fma_run run = {.dev = b->dev};
-	struct timing t = bench_time(fmin(b->seconds, 0.2), run_fma, &run);
-
-	return fmax(best_so_far, run.flops / t.best_ms * 1e-6);
 }
 
 void bench_fill(struct device *dev, void *memory, enum dtype type, size_t n, uint64_t stream,
@@ -232,54 +214,6 @@ enum status bench_open(struct bench *b, int default_threads, struct error *err)
 	b->dev = NULL;
 	TRY(device_open(&b->dev, "cpu", &o, err));
 	TRY(device_reserve(b->dev, 1, 1, err));
-out:
-	return st;
-}
-
-static void put_peak(struct bench *b, const char *name, double fma,
-		     const double memory[TRAFFIC_COUNT])
-{
-	if (!b->as_json) {
-		printf("%-10s %8d %12.1f %12.1f %12.1f %14.1f\n", name, device_threads(b->dev),
-		       fma, memory[TRAFFIC_READ], memory[TRAFFIC_COPY],
-		       memory[TRAFFIC_IN_PLACE]);
-		return;
-	}
-	json_begin_object(&b->json, NULL);
-	json_put_string(&b->json, "name", name);
-	json_put_int(&b->json, "threads", device_threads(b->dev));
-	json_put_double(&b->json, "fma_gflops", fma);
-	json_put_double(&b->json, "read_gb_per_s", memory[TRAFFIC_READ]);
-	json_put_double(&b->json, "copy_gb_per_s", memory[TRAFFIC_COPY]);
-	json_put_double(&b->json, "in_place_gb_per_s", memory[TRAFFIC_IN_PLACE]);
-	json_end_object(&b->json);
-}
-
-enum status bench_peak(struct bench *b, struct error *err)
-{
-	static const char *const names[] = {"one core", "all cores"};
-	enum status st = OK;
-
-	if (b->as_json)
-		json_begin_array(&b->json, "rows");
-	else
-		printf("%-10s %8s %12s %12s %12s %14s\n", "", "threads", "FMA GFLOP/s",
-		       "read GB/s", "copy GB/s", "in place GB/s");
-	for (int i = 0; i < 2; i++) {
-		double memory[TRAFFIC_COUNT] = {0};
-
-		TRY(bench_open(b, i == 0 ? 1 : 0, err));
-		TRY(bench_memory(b, memory, err));
-		put_peak(b, b->threads ? "as asked" : names[i], bench_fma_peak(b, 0), memory);
-		if (b->threads)
-			break;
-	}
-	if (b->as_json) {
-		json_end_array(&b->json);
-		json_put_string(&b->json, "device", device_description(b->dev));
-	} else {
-		printf("%s\n", device_description(b->dev));
-	}
 out:
 	return st;
 }

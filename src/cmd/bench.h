@@ -27,9 +27,13 @@ struct timing {
 };
 struct timing bench_time(double seconds, void (*fn)(void *arg), void *arg);
 
-/* The best that was ever seen of the device's FMA rate, in GFLOP/s; call it again
-   between measurements so that it sees the same weather as they do. */
-double bench_fma_peak(const struct bench *b, double best_so_far);
+/* bench_peak.c: the best that was ever seen of the device's rate of multiply-adds of a type, in
+   GFLOP/s; call it again between measurements so that it sees the same weather as they do. */
+double bench_fma_peak(const struct bench *b, enum dtype type, double best_so_far);
+/* That of every type that one can train in; those that are multiplied as fp32 have its peak. */
+void bench_fma_peaks(const struct bench *b, double peaks[PRECISION_COUNT]);
+/* "peaks": [{"dtype", "gflops", "peak_dtype"}, ...] */
+void bench_put_peaks(struct json *j, struct device *dev, const double peaks[PRECISION_COUNT]);
 /* Memory traffic of all threads in GB/s, both directions counted, by what is done:
    reading, copying, changing in place. They differ, since reads and writes have paths
    of their own; each kernel is held against the one that it resembles. */

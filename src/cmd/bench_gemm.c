@@ -1,7 +1,7 @@
 /*
- * bench_gemm.c - the matrix products of a linear layer against the FMA peak of the
- * same run, and against OpenBLAS where its library is installed (loaded when asked
- * for, so that training never starts its threads).
+ * bench_gemm.c - the matrix products of a linear layer against the peak of multiply-adds of
+ * their type in the same run, and against OpenBLAS where its library is installed (loaded when
+ * asked for, so that training never starts its threads).
  */
 #include "cmd/bench.h"
 #include "base/util.h"
@@ -181,15 +181,20 @@ static void release(struct gemm *g)
 
 static void put_rows(struct bench *b, const struct row *rows, int n, double peak)
 {
+	enum dtype type = (enum dtype)b->dtype, peak_type = device_peak_type(b->dev, type);
+
 	if (!b->as_json) {
-		printf("FMA peak in this run: %.1f GFLOP/s; %s; %s\n\n", peak,
-		       device_description(b->dev), precision_names[b->dtype]);
+		printf("%s; %s peak in this run: %.1f GFLOP/s%s; %s\n\n", precision_names[type],
+		       precision_names[peak_type], peak,
+		       type == peak_type ? "" : ", since it is multiplied as fp32",
+		       device_description(b->dev));
 		if (!rows[0].openblas && b->dtype == DTYPE_F32)
 			printf("(OpenBLAS is not installed: libopenblas0-pthread would fill its column)\n");
 		printf("%-8s %5s %5s %5s %9s %6s %7s %9s\n", "op", "rows", "out", "in",
 		       "GFLOP/s", "share", "median", "OpenBLAS");
 	} else {
 		json_put_double(&b->json, "peak_gflops", peak);
+		json_put_string(&b->json, "peak_dtype", precision_names[peak_type]);
 		json_put_int(&b->json, "threads", device_threads(b->dev));
 		json_begin_array(&b->json, "rows");
 	}
@@ -232,7 +237,7 @@ static enum status measure_shape(struct gemm *g, struct row *rows, double *peak,
 	TRY(allocate(g, err));
 	for (g->op = 0; g->op < OP_COUNT; g->op++) {
 		measure(g, &rows[g->op]);
-		*peak = bench_fma_peak(g->bench, *peak);
+		*peak = bench_fma_peak(g->bench, g->type, *peak);
 	}
 out:
 	release(g);
@@ -254,7 +259,7 @@ enum status bench_gemm(struct bench *b, struct error *err)
 	g.sgemm = b->dtype == DTYPE_F32 ? openblas.sgemm : NULL;
 	if (openblas.set_threads)
 		openblas.set_threads(device_threads(b->dev));
-	peak = bench_fma_peak(b, 0);
+	peak = bench_fma_peak(b, g.type, 0);
 	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < count; i++) {
 			bench_progress("gemm", round * count + i, ROUNDS * count);

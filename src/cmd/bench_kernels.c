@@ -239,10 +239,14 @@ out:
 	return st;
 }
 
-static void put_row(struct bench *b, const char *name, double ms, double rate, double bound)
+static void put_row(struct bench *b, const char *name, double ms, double rate, double bound,
+		    enum traffic traffic)
 {
+	static const char *const of[TRAFFIC_COUNT] = {"read", "copy", "in place"};
+
 	if (!b->as_json) {
-		printf("%-14s %10.3f %10.1f %8.3f\n", name, ms, rate, rate / bound);
+		printf("%-14s %10.3f %10.1f %8.3f %-8s\n", name, ms, rate, rate / bound,
+		       of[traffic]);
 		return;
 	}
 	json_begin_object(&b->json, NULL);
@@ -251,6 +255,7 @@ static void put_row(struct bench *b, const char *name, double ms, double rate, d
 	json_put_double(&b->json, "ms", ms);
 	json_put_double(&b->json, "gb_per_s", rate);
 	json_put_double(&b->json, "share", rate / bound);
+	json_put_string(&b->json, "share_of", of[traffic]);
 	json_end_object(&b->json);
 }
 
@@ -282,11 +287,11 @@ enum status bench_kernels(struct bench *b, struct error *err)
 		printf("memory in this run, GB/s: read %.1f, copy %.1f, in place %.1f; %s\n\n",
 		       memory[TRAFFIC_READ], memory[TRAFFIC_COPY], memory[TRAFFIC_IN_PLACE],
 		       device_description(b->dev));
-		printf("%-14s %10s %10s %8s\n", "kernel", "ms", "GB/s", "share");
+		printf("%-14s %10s %10s %8s %-8s\n", "kernel", "ms", "GB/s", "share", "of");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
 		put_row(b, list[i].name, ms[i], (double)COUNT * list[i].bytes / ms[i] * 1e-6,
-			memory[list[i].traffic]);
+			memory[list[i].traffic], list[i].traffic);
 	if (b->as_json)
 		json_end_array(&b->json);
 out:

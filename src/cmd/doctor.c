@@ -1,6 +1,6 @@
 /*
- * doctor.c - kolm doctor: what this machine offers and what would go wrong, each
- * finding with its remedy; and kolm devices: what there is to compute on.
+ * doctor.c - kolm doctor: what this machine offers and what would go wrong, each finding
+ * with its remedy.
  */
 #include "cmd/cmd.h"
 #include "base/json.h"
@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/util.h"
+#include "cmd/bench.h"
 #include "comm/mpi/mpi.h"
 #include "comm/shm/shm.h"
 #include "config/option.h"
@@ -47,14 +48,6 @@ const struct option_table doctor_table = {
 	.summary =
 		"Look at this machine and say what would slow kolm down or stop it, and what to do. "
 		"Exit code 1 if something that kolm needs does not work here.",
-	.options = options,
-	.count = ARRAY_SIZE(options),
-};
-
-const struct option_table devices_table = {
-	.command = "devices",
-	.usage = "kolm devices [--json]",
-	.summary = "List what kolm can compute on here.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 };
@@ -119,6 +112,25 @@ static void check_cores(struct doctor *d, const struct device *dev)
 			"raise the container's CPU limit, or use --threads",
 			"this container may use %.1f cores' time, less than its %d cores",
 			quota / period, device_cores(dev));
+}
+
+/* What its cores can multiply, all at once. Who has no instruction has the peak of fp32. */
+static void check_peaks(struct doctor *d, struct device *dev, double peaks[PRECISION_COUNT])
+{
+	struct bench b = {.dev = dev, .seconds = 0.1};
+	char text[128] = "";
+	size_t n = 0;
+
+	bench_fma_peaks(&b, peaks);
+	for (int k = 0; k < PRECISION_COUNT; k++)
+		if (device_multiplies(dev, (enum dtype)k))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %.0f GFLOP/s",
+					      n ? ", " : "", precision_names[k], peaks[k]);
+		else
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+					      "%s%s as fp32: no instruction", n ? ", " : "",
+					      precision_names[k]);
+	finding(d, GOOD, "peak", NULL, "%s", text);
 }
 
 static void check_load(struct doctor *d, const struct device *dev)
@@ -281,51 +293,46 @@ static enum status open_cpu(struct device **dev, struct error *err)
 	return device_open(dev, "cpu", &o, err);
 }
 
-/* Read the options and print help if it was asked for; *done says that it was. */
-static enum status begin(struct doctor *d, const struct option_table *table, int argc,
-			 char *const *argv, bool *done, struct error *err)
+static void check_all(struct doctor *d, struct device *dev, double peaks[PRECISION_COUNT])
 {
-	struct option_values values;
-	enum status st;
-
-	options_init(&values, table, d);
-	json_init(&d->json, true);
-	TRY(options_parse(&values, argc, argv, err));
-	*done = values.help;
-	if (values.help)
-		options_print_help(table, stdout);
-out:
-	return st;
+	check_cores(d, dev);
+	check_peaks(d, dev, peaks);
+	check_load(d, dev);
+	check_memory(d);
+	check_huge_pages(d);
+	check_pinning(d);
+	check_limits(d);
+	check_shared_memory(d);
+	check_mpi(d);
+	check_reports(d);
+	check_clock(d);
+	check_container(d);
 }
 
 enum status cmd_doctor(int argc, char *const *argv, struct error *err)
 {
 	enum status st;
 	struct doctor d = {0};
+	struct option_values values;
 	struct device *dev = NULL;
-	bool done = false;
+	double peaks[PRECISION_COUNT];
 
-	TRY(begin(&d, &doctor_table, argc, argv, &done, err));
-	if (done)
+	options_init(&values, &doctor_table, &d);
+	json_init(&d.json, true);
+	TRY(options_parse(&values, argc, argv, err));
+	if (values.help) {
+		options_print_help(&doctor_table, stdout);
 		goto out;
+	}
 	TRY(open_cpu(&dev, err));
 	if (d.as_json) {
 		json_begin_object(&d.json, NULL);
 		json_begin_array(&d.json, "findings");
 	}
-	check_cores(&d, dev);
-	check_load(&d, dev);
-	check_memory(&d);
-	check_huge_pages(&d);
-	check_pinning(&d);
-	check_limits(&d);
-	check_shared_memory(&d);
-	check_mpi(&d);
-	check_reports(&d);
-	check_clock(&d);
-	check_container(&d);
+	check_all(&d, dev, peaks);
 	if (d.as_json) {
 		json_end_array(&d.json);
+		bench_put_peaks(&d.json, dev, peaks);
 		json_put_int(&d.json, "warnings", d.warnings);
 		json_put_int(&d.json, "failures", d.failures);
 		json_end_object(&d.json);
@@ -336,41 +343,6 @@ enum status cmd_doctor(int argc, char *const *argv, struct error *err)
 	if (d.failures)
 		st = FAIL(err, ERR_FAILED, "%d of what kolm needs does not work here",
 			  d.failures);
-out:
-	device_close(dev);
-	json_release(&d.json);
-	return st;
-}
-
-enum status cmd_devices(int argc, char *const *argv, struct error *err)
-{
-	enum status st;
-	struct doctor d = {0};
-	struct device *dev = NULL;
-	uint64_t memory = machine_memory();
-	char size[32];
-	bool done = false;
-
-	TRY(begin(&d, &devices_table, argc, argv, &done, err));
-	if (done)
-		goto out;
-	TRY(open_cpu(&dev, err));
-	units_format_size(memory, size, sizeof(size));
-	if (!d.as_json) {
-		printf("cpu  %s, %s of memory\n", device_description(dev), size);
-		goto out;
-	}
-	json_begin_object(&d.json, NULL);
-	json_begin_array(&d.json, "devices");
-	json_begin_object(&d.json, NULL);
-	json_put_string(&d.json, "name", "cpu");
-	json_put_string(&d.json, "description", device_description(dev));
-	json_put_int(&d.json, "cores", device_cores(dev));
-	json_put_int(&d.json, "memory_bytes", (int64_t)memory);
-	json_end_object(&d.json);
-	json_end_array(&d.json);
-	json_end_object(&d.json);
-	fputs(d.json.text.data, stdout);
 out:
 	device_close(dev);
 	json_release(&d.json);

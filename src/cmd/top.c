@@ -98,6 +98,8 @@ static void put_survey(struct json *j, const struct attachment *a, const struct 
 	json_put_double(j, "samples_per_s", s->samples_per_s);
 	json_put_double(j, "gflops", s->gflops);
 	json_put_double(j, "peak_gflops", s->peak_gflops);
+	if (s->peak_type >= 0 && s->peak_type < PRECISION_COUNT)
+		json_put_string(j, "peak_dtype", precision_names[s->peak_type]);
 	json_put_double(j, "left_s", s->left_ms / 1e3);
 	json_put_int(j, "slowest", slowest ? slowest->number : -1);
 	json_begin_array(j, "per_rank");

@@ -42,7 +42,7 @@ enum status training_keep(struct training *t, struct error *err)
 	struct kept *k = &t->kept;
 	enum status st;
 
-	rank_summary_fill(&t->summaries[t->rank->number], t->engine, t->done);
+	rank_summary_fill(&t->summaries[t->rank->number], t->engine, t->rank->pulse, t->done);
 	TRY(training_gather_times(t, &t->times, err));
 	TRY(gather(t, t->summaries, sizeof(*t->summaries), err));
 	engine_kept(t->engine);

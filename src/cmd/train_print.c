@@ -144,6 +144,9 @@ void training_print_heading(const struct training *t)
 		 t->grid.dp, t->grid.dp == 1 ? "" : "s", c->micro_batches,
 		 c->micro_batches == 1 ? "" : "es", c->micro_batch_size,
 		 device_description(t->dev), size, t->rank->ranks > 1 ? " on rank 0" : "");
+	if (*t->precision_reason)
+		log_info("precision: %s, %s", precision_names[c->precision],
+			 t->precision_reason);
 	print_memory(t->dev);
 	log_info("run folder: %s", t->run.folder);
 }
@@ -240,6 +243,20 @@ static void print_breakdown(const struct run_summary *s)
 	print_prediction(s, median);
 }
 
+/* Of what the ranks' cores could multiply, where they do that in the same way. */
+static void print_share(const struct run_summary *s)
+{
+	double peak = run_peak_gflops(s), share = run_gflops(s) / peak;
+	bool converted = (int)s->ranks[0].peak_type != s->config->precision;
+	const char *type = run_peak_type(s);
+
+	if (type && share > 0)
+		log_info("that is %.1f %% of the %s peak, %.1f GFLOP/s%s%s", share * 100, type,
+			 peak,
+			 converted ? ", since there is no instruction that multiplies " : "",
+			 converted ? precision_names[s->config->precision] : "");
+}
+
 static void print_best(const struct run_summary *s)
 {
 	int patience = s->config->patience;
@@ -263,6 +280,7 @@ void training_print_closing(const struct run_summary *s)
 	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f samples/s, "
 		 "%.1f GFLOP/s",
 		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
+	print_share(s);
 	print_breakdown(s);
 	if (s->saved)
 		log_info(

@@ -23,6 +23,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	/* With one stage there is nothing to interleave. */
 	kind = schedule_for(kind, c->pp);
 	c->chunks = schedule_chunks(kind, c->chunks);
+	TRY(training_choose_precision(t, err));
 	TRY(training_open_data(t, err));
 	TRY(training_build_model(t, err));
 	TRY(training_plan_course(t, err));

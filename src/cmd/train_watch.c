@@ -72,6 +72,7 @@ enum status training_announce(struct training *t, struct error *err)
 	enum status st = OK;
 
 	p->peak_gflops = measure_peak(t);
+	p->peak_type = (int)device_peak_type(t->dev, engine_options(t->engine)->type);
 	p->loss = NAN;
 	p->loss_scale = engine_options(t->engine)->scaler.scale;
 	p->now_bytes = memory->total;

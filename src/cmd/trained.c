@@ -79,6 +79,7 @@ static enum status read_options(struct training *t, int threads, struct error *e
 	c->zero = 0;
 	c->optimizer = OPT_SGD;
 	c->threads = threads;
+	TRY(training_choose_precision(t, err)); /* whatever a file says */
 out:
 	return st;
 }

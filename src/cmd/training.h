@@ -59,6 +59,7 @@ struct training {
 	struct partition partition;
 	struct schedule schedule;
 	struct lr_schedule lr;
+	char precision_reason[96]; /* of what --precision auto has become, or "" */
 	struct prediction memory;
 	struct checkpoint from; /* that it goes on from; its state is NULL: from the start */
 	struct safetensors source[PART_COUNT]; /* its files, while they are read */
@@ -106,6 +107,8 @@ enum status training_run(struct training *t, struct error *err);
    layers to stages, schedule. A rank of a job then looks at where it is, and whether all
    have the same options and data; each opens its device and its engine. */
 enum status training_prepare(struct training *t, struct error *err);
+/* train_precision.c: a part of it: what --precision auto is, the same on all ranks. */
+enum status training_choose_precision(struct training *t, struct error *err);
 /* train_model.c: parts of it: t->data, and the model for it. */
 enum status training_open_data(struct training *t, struct error *err);
 enum status training_build_model(struct training *t, struct error *err);

@@ -30,7 +30,7 @@ struct setup {
 	struct grid grid;
 	int batch, micro_batches;
 	int steps;
-	const char *precision;
+	enum dtype type;
 	double unit;	   /* unit roundoff of what is trained in */
 	int terms;	   /* of the longest sum, which is taken in fp32 */
 	double noise;	   /* what rounding may do to a result, as a share of it */

@@ -70,7 +70,7 @@ static void print_json(const struct verify *v)
 	put_controls(&j, v);
 	if (v->setup.init_scale > 0)
 		json_put_double(&j, "init_scale", v->setup.init_scale);
-	json_put_string(&j, "precision", v->setup.precision);
+	json_put_string(&j, "precision", precision_names[v->setup.type]);
 	json_put_string(&j, "grid", verify_grid(v, grid, sizeof(grid)));
 	json_put_int(&j, "steps", v->one.count);
 	json_end_object(&j);
@@ -92,7 +92,7 @@ static void print_controls(const struct verify *v)
 						      : "allowed");
 	printf("  allowed: %g times what rounding does to one rank, %g times for a tensor alone. "
 	       "Results in %s of up to %d terms are good to %.2g; so much noise in each, ",
-	       CONTROLS_TIMES, ALONE_TIMES, s->precision, s->terms, s->noise);
+	       CONTROLS_TIMES, ALONE_TIMES, precision_names[s->type], s->terms, s->noise);
 	if (*s->reorder)
 		printf("or another order of sums (%s), ", s->reorder);
 	printf("moves losses by %.2g, weights by %.2g in %d runs",

@@ -105,6 +105,7 @@ static void run_alone(struct config *c, const struct setup *s)
 	c->grad_sync = SYNC_DDP;
 	c->inject[0] = c->layers_per_stage[0] = '\0';
 	c->nproc_per_node = 0;
+	c->precision = s->type; /* other kernels could make another one of auto */
 	c->engine = ENGINE_HYBRID;
 	c->chunks = 0;
 	c->device_memory = 0; /* it holds all that the grid's ranks share */
@@ -124,8 +125,8 @@ static void fill_setup(struct setup *s, const struct training *t)
 	s->batch = c->batch;
 	s->micro_batches = c->micro_batches;
 	s->steps = c->steps;
-	s->precision = options_find(&config_table, "precision")->choices[c->precision];
-	s->unit = unit_roundoff((enum dtype)c->precision);
+	s->type = (enum dtype)c->precision;
+	s->unit = unit_roundoff(s->type);
 	s->terms = imax(model_widest(&t->model), c->batch);
 	s->noise = fmax(s->unit, sqrt(s->terms) * unit_roundoff(DTYPE_F32));
 	s->reorder[0] = '\0';

@@ -1,6 +1,5 @@
 /* config.c - reading the options of kolm train, and what must hold between them. */
 #include "config/config.h"
-#include "base/dtype.h"
 #include "base/file.h"
 #include "base/units.h"
 #include "schedule/schedule.h"
@@ -130,7 +129,7 @@ static enum status validate(struct config *c, struct error *err)
 		if (options_source(&c->values, "precision") == SOURCE_COMMAND_LINE &&
 		    c->precision != DTYPE_F16) {
 			FAIL(err, ERR_USAGE, "--amp contradicts --precision %s",
-			     precision_names[c->precision]);
+			     config_precision_names[c->precision]);
 			return HINT(err, "leave one of them out");
 		}
 		c->precision = DTYPE_F16;

@@ -5,6 +5,7 @@
 #ifndef KOLM_CONFIG_CONFIG_H
 #define KOLM_CONFIG_CONFIG_H
 
+#include "base/dtype.h"
 #include "base/names.h"
 #include "config/option.h"
 #include "optim/lr.h"
@@ -18,6 +19,11 @@ enum config_pin { CONFIG_PINS(CONFIG_PIN) };
 #define CONFIG_TRANSPORTS(X)	    X(AUTO, "auto") X(SHM, "shm") X(MPI, "mpi")
 #define CONFIG_TRANSPORT(name, ...) TRANSPORT_##name,
 enum config_transport { CONFIG_TRANSPORTS(CONFIG_TRANSPORT) };
+
+/* What one can train in; auto: what the devices multiply, see training_choose_precision. */
+#define CONFIG_PRECISIONS(X) PRECISIONS(X) X(AUTO, "auto")
+enum { PRECISION_AUTO = PRECISION_COUNT };
+extern const char *const config_precision_names[]; /* NULL-terminated */
 
 #define CONFIG_GRAD_DTYPES(X)	     X(AUTO, "auto") X(FP32, "fp32") X(16, "16")
 #define CONFIG_GRAD_DTYPE(name, ...) GRAD_##name,
@@ -70,8 +76,9 @@ struct config {
 	double bucket_mb;
 	int zero;
 	/* the precision */
-	int precision;	/* enum dtype */
-	int grad_dtype; /* enum config_grad_dtype */
+	int precision;	     /* enum dtype, or PRECISION_AUTO until the devices were asked */
+	bool precision_kept; /* auto is that of what is resumed */
+	int grad_dtype;	     /* enum config_grad_dtype */
 	bool amp;
 	double loss_scale; /* 0: dynamic */
 	double init_scale, growth_factor, backoff_factor;

@@ -12,6 +12,7 @@
 const char *const engine_names[] = {NAMES_OF(CONFIG_ENGINES)};
 
 static const char *const models[] = {NAMES_OF(MODELS)};
+const char *const config_precision_names[] = {NAMES_OF(CONFIG_PRECISIONS)};
 static const char *const grad_dtypes[] = {NAMES_OF(CONFIG_GRAD_DTYPES)};
 static const char *const transports[] = {NAMES_OF(CONFIG_TRANSPORTS)};
 static const char *const pins[] = {NAMES_OF(CONFIG_PINS)};
@@ -103,8 +104,9 @@ static const struct option options[] = {
 	{"zero", .group = "Gradients", .type = OPTION_INT, AT(zero), .initial = "0", .meta = "0|1",
 	 .min = 0, .max = 1, .help = "1: optimizer state sharded over the replicas"},
 
-	{"precision", .group = "Precision", CHOICE(precision, precision_names), .initial = "fp32",
-	 .help = "of weights, activations and messages; sums, optimizer and its weights are fp32"},
+	{"precision", .group = "Precision", CHOICE(precision, config_precision_names), .initial = "fp32",
+	 .help = "of weights, activations and messages; sums, optimizer and its weights are fp32; auto: bf16 where every "
+	 "rank's device multiplies it, otherwise fp32"},
 	{"amp", .group = "Precision", .type = OPTION_FLAG, AT(amp), .initial = "false",
 	 .unsaved = true, .help = "the same as --precision fp16"},
 	{"grad-dtype", .group = "Precision", CHOICE(grad_dtype, grad_dtypes), .initial = "auto",
@@ -196,7 +198,7 @@ static const struct option options[] = {
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
 	 .meta = "cpu|virtual:KEY=X,...|fenced",
-	 .help = "what to compute on; virtual takes the time that gflops=X, bandwidth=X, link=X, latency=TIME, "
+	 .help = "what to compute on; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, latency=TIME, "
 	 "slow=RANK:FACTOR, slow-link=A-B:FACTOR say, and has mem=BYTES; fenced: for tests of devices"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",

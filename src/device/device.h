@@ -190,6 +190,8 @@ void device_cast(struct device *dev, const void *src, enum dtype from, void *dst
 /* Has the device instructions that multiply this type, or is it converted first and takes the
    time of fp32? */
 bool device_multiplies(struct device *dev, enum dtype type);
+/* The type whose instructions products of this one take, and whose peak bounds them. */
+enum dtype device_peak_type(struct device *dev, enum dtype type);
 /* For benchmarks: n rounds of independent multiply-adds of that type on every thread, in the
    way that products are computed here; returns the number of floating-point operations. */
 double device_fma_rounds(struct device *dev, enum dtype type, long n);

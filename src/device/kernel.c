@@ -142,6 +142,11 @@ bool device_multiplies(struct device *dev, enum dtype type)
 	return dev->ops->multiplies(dev, type);
 }
 
+enum dtype device_peak_type(struct device *dev, enum dtype type)
+{
+	return device_multiplies(dev, type) ? type : DTYPE_F32;
+}
+
 double device_fma_rounds(struct device *dev, enum dtype type, long n)
 {
 	return dev->ops->fma_rounds(dev, type, n);

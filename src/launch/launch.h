@@ -40,6 +40,7 @@ struct pulse {
 	_Atomic double compute_ms, comm_ms, lost_ms;
 	_Atomic uint64_t now_bytes, peak_bytes; /* of the device's memory */
 	_Atomic double peak_gflops; /* what its cores could do, measured; 0: not known */
+	_Atomic int peak_type;	    /* enum dtype: multiply-adds of what */
 };
 
 /* A rank's own view of the run. */

@@ -150,11 +150,14 @@ void survey_take(struct survey *s, struct shm_memory *memory, double now_ms)
 {
 	double peak = 0;
 
+	s->peak_type = board_of(memory, 0)->pulse.peak_type;
 	for (int i = 0; i < s->count; i++) {
 		const struct board_rank *board = board_of(memory, i);
 
 		take_rank(s, i, board, shm_status(memory, i));
 		peak += board->pulse.peak_gflops;
+		if (board->pulse.peak_type != s->peak_type)
+			s->peak_type = -1;
 	}
 	s->peak_gflops = peak > 0 && s->count == grid_size(&s->grid) ? peak : NAN;
 	take_run(s, &board_of(memory, 0)->pulse, now_ms);

@@ -29,6 +29,7 @@ struct survey {
 	double loss, loss_scale, lr, held_out_loss;
 	double step_ms, samples_per_s, gflops;
 	double peak_gflops; /* of all ranks; NAN: not known */
+	int peak_type;	    /* enum dtype: multiply-adds of what; -1: they differ */
 	double left_ms;	    /* until the last step is over; NAN: not known */
 	double still_ms;    /* since a step was over */
 	bool stands;	    /* that is long, and there is no telling when it will end */

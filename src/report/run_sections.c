@@ -57,6 +57,8 @@ static const struct shown compared[] = {
 	{{"step", "ms", COLUMN_NUMBER, -1}, "step_ms.median"},
 	{{"samples per second", "", COLUMN_NUMBER, 0}, "samples_per_s"},
 	{{"GFLOP/s", "", COLUMN_NUMBER, 1}, "gflops"},
+	{{"peak GFLOP/s", "", COLUMN_NUMBER, 1}, "peak_gflops"},
+	{{"peak of", "", COLUMN_TEXT, -1}, "peak_dtype"},
 	{{"bubble", "", COLUMN_PERCENT, -1}, "bubble"},
 	{{"final loss", "", COLUMN_NUMBER, 4}, "final_loss"},
 	{{"skipped steps", "", COLUMN_INTEGER, 0}, "skipped_steps"},
@@ -184,6 +186,20 @@ static struct chart *memory(struct document *d, const struct run_result *r)
 	return c;
 }
 
+/* How near it came to what its cores can do, and in what type that is; older runs do not say.
+ */
+static void add_speed(struct document *d, const struct run_result *r)
+{
+	double gflops = number_at(r->root, "gflops"), peak = number_at(r->root, "peak_gflops");
+	const char *type = string_at(r->root, "peak_dtype");
+
+	if (gflops > 0 && peak > 0 && *type)
+		document_paragraphf(d,
+				    "It made %.1f GFLOP/s, %.1f %% of the %.1f GFLOP/s of %s "
+				    "multiply-adds that its ranks could do.",
+				    gflops, gflops / peak * 100, peak, type);
+}
+
 /* How it went, as far as the summary says. */
 static void add_outcome(struct document *d, const struct run_result *r)
 {
@@ -294,6 +310,7 @@ void run_result_add(struct run_result *r, struct document *d, timeline_reader re
 			    json_is_true(json_object_get(r->root, "interrupted"))
 				    ? "; stopped before its end"
 				    : "");
+	add_speed(d, r);
 	add_outcome(d, r);
 	if (r->command)
 		document_code(d, r->command);

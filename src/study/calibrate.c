@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "device/device.h"
 #include "study/analysis.h"
 #include "study/tree.h"
 
@@ -147,22 +148,57 @@ static const char *case_type(const struct run_case *c)
 	return precision ? precision : "fp32";
 }
 
-static enum status give_device(struct run_case *c, json_t *known, bool quick,
-			       struct child_signals *s, struct error *err)
+/* What the CPU does with a type, in GFLOP/s, measured unless it is known. */
+static enum status find_speed(json_t *known, int dim, const char *type, bool quick,
+			      struct child_signals *s, double *gflops, struct error *err)
 {
 	char key[64];
 	enum status st = OK;
 
-	snprintf(key, sizeof(key), "gflops_%s_%d", case_type(c), case_dim(c));
+	snprintf(key, sizeof(key), "gflops_%s_%d", type, dim);
 	if (!json_is_number(json_object_get(known, key)))
-		TRY(measure_gemm(known, key, case_dim(c), case_type(c), quick, s, err));
+		TRY(measure_gemm(known, key, dim, type, quick, s, err));
+	*gflops = json_number_value(json_object_get(known, key));
+out:
+	return st;
+}
+
+/* Would --precision auto take bf16 here? */
+static enum status ask_cpu(bool *multiplies, struct error *err)
+{
+	struct device_options o = {.kernels = getenv("KOLM_CPU"), .threads = 1};
+	struct device *dev = NULL;
+	enum status st;
+
+	TRY(device_open(&dev, "cpu", &o, err));
+	*multiplies = device_multiplies(dev, DTYPE_BF16);
+out:
+	device_close(dev);
+	return st;
+}
+
+static enum status give_device(struct run_case *c, json_t *known, bool quick,
+			       struct child_signals *s, struct error *err)
+{
+	const char *type = case_type(c);
+	bool is_auto = !strcmp(type, "auto"), multiplies = false;
+	char more[32] = "";
+	double speed16;
+	enum status st = OK;
+
+	TRY(find_speed(known, case_dim(c), is_auto ? "fp32" : type, quick, s, &c->gflops, err));
+	if (is_auto)
+		TRY(ask_cpu(&multiplies, err));
+	if (multiplies && !s->stopped) {
+		TRY(find_speed(known, case_dim(c), "bf16", quick, s, &speed16, err));
+		snprintf(more, sizeof(more), ",gflops16=%.4g", speed16);
+	}
 	if (s->stopped)
 		goto out;
-	c->gflops = json_number_value(json_object_get(known, key));
 	c->memory_gb_per_s = json_number_value(json_object_get(known, "memory_gb_per_s"));
 	snprintf(c->device, sizeof(c->device),
-		 "virtual:gflops=%.4g,bandwidth=%.4gGB/s,link=%.4gGB/s,latency=%.4gus",
-		 c->gflops, c->memory_gb_per_s,
+		 "virtual:gflops=%.4g%s,bandwidth=%.4gGB/s,link=%.4gGB/s,latency=%.4gus",
+		 c->gflops, more, c->memory_gb_per_s,
 		 json_number_value(json_object_get(known, "link_gb_per_s")),
 		 json_number_value(json_object_get(known, "link_latency_us")));
 out:

@@ -136,6 +136,23 @@ double run_gflops(const struct run_summary *s)
 	return run_samples_per_s(s) * model_flops(engine_options(s->engine)->model) * 1e-9;
 }
 
+double run_peak_gflops(const struct run_summary *s)
+{
+	double sum = 0;
+
+	for (int i = 0; i < s->rank->ranks; i++)
+		sum += s->ranks[i].peak_gflops;
+	return sum;
+}
+
+const char *run_peak_type(const struct run_summary *s)
+{
+	for (int i = 1; i < s->rank->ranks; i++)
+		if (s->ranks[i].peak_type != s->ranks[0].peak_type)
+			return NULL;
+	return precision_names[s->ranks[0].peak_type];
+}
+
 /* What one forward pass of a micro-batch moves between stages, over the whole grid. */
 static void put_transfers(struct json *j, const struct run_summary *s)
 {
@@ -235,6 +252,9 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_end_object(j);
 	json_put_double(j, "samples_per_s", run_samples_per_s(s));
 	json_put_double(j, "gflops", run_gflops(s));
+	json_put_double(j, "peak_gflops", run_peak_gflops(s));
+	if (run_peak_type(s))
+		json_put_string(j, "peak_dtype", run_peak_type(s));
 	json_put_double(j, "first_loss", metrics_first_loss(s->metrics));
 	json_put_double(j, "final_loss", n ? s->metrics->losses[n - 1] : NAN);
 	json_put_double(j, "lr", n ? s->metrics->lr : NAN);
@@ -245,12 +265,15 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	put_straggler(j, s->breakdowns);
 }
 
-void rank_summary_fill(struct rank_summary *s, const struct engine *e, int steps)
+void rank_summary_fill(struct rank_summary *s, const struct engine *e, const struct pulse *p,
+		       int steps)
 {
 	const struct memory_account *a = device_memory(engine_device(e));
 
 	s->steps = steps;
 	s->traffic = *engine_traffic(e);
+	s->peak_gflops = p->peak_gflops;
+	s->peak_type = (enum dtype)p->peak_type;
 	s->peak_bytes = (int64_t)a->total_peak;
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++)
 		s->kind_bytes[k] = (int64_t)a->peak[k];
@@ -269,6 +292,8 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_put_int(j, "mp", c.mp);
 	json_put_double(j, "utilization", b->step > 0 ? b->compute / b->step : 0);
 	json_put_double(j, "step_ms", b->step);
+	json_put_double(j, "peak_gflops", own->peak_gflops);
+	json_put_string(j, "peak_dtype", precision_names[own->peak_type]);
 	put_breakdown(j, "breakdown_ms", b, b->step);
 	json_put_int(j, "peak_bytes", own->peak_bytes);
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {

@@ -61,9 +61,12 @@ struct rank_summary {
 	int64_t peak_bytes, kind_bytes[MEMORY_KIND_COUNT];
 	int64_t steps; /* of the traffic */
 	struct traffic_count traffic;
+	double peak_gflops;   /* what its cores could do, */
+	enum dtype peak_type; /* ... in multiply-adds of that */
 };
 
-void rank_summary_fill(struct rank_summary *s, const struct engine *e, int steps);
+void rank_summary_fill(struct rank_summary *s, const struct engine *e, const struct pulse *p,
+		       int steps);
 
 struct run_summary {
 	const struct config *config;
@@ -92,5 +95,9 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 /* Of the steps that count: samples and floating-point operations per second. */
 double run_samples_per_s(const struct run_summary *s);
 double run_gflops(const struct run_summary *s);
+/* What all ranks could do, in multiply-adds of the type that they multiply; the name of that,
+   or NULL where machines differ. */
+double run_peak_gflops(const struct run_summary *s);
+const char *run_peak_type(const struct run_summary *s);
 
 #endif

@@ -6,6 +6,16 @@
 grep -q " 0 failures$" out.txt || fail "doctor found failures: $(cat out.txt)"
 grep -q "^ok *cpu " out.txt || fail "doctor says nothing of the cpu"
 "$KOLM" doctor --json | grep -q '"failures": 0' || fail "doctor --json"
+grep -qE "^ok +peak +fp32 [0-9]+ GFLOP/s, fp16 as fp32: no instruction, bf16 ([0-9]+ GFLOP/s|as fp32: no instruction)$" out.txt || fail "doctor says nothing of the peaks: $(cat out.txt)"
+# The peak of each type: its own where the CPU multiplies it, otherwise that of fp32; and so everywhere.
+"$KOLM" devices --json | grep -q '"bf16"' && own=bf16 || own=fp32
+"$KOLM" doctor --json | grep -A 2 '"dtype": "bf16"' | grep -q "\"peak_dtype\": \"$own\"" || fail "doctor --json: not the peak of $own"
+"$KOLM" bench peak --threads 1 --seconds 0.002 --json | grep -A 2 '"dtype": "bf16"' | grep -q "\"peak_dtype\": \"$own\"" || fail "bench peak: not the peak of $own"
+for type in fp32 fp16 bf16; do
+	[ $type = bf16 ] && of=$own || of=fp32
+	"$KOLM" bench gemm --rows 8 --out 32 --in 32 --dtype $type --seconds 0.002 --json | grep -q "\"peak_dtype\": \"$of\"" || fail "bench gemm: $type is not held against $of"
+	"$KOLM" bench gemm --rows 8 --out 32 --in 32 --dtype $type --seconds 0.002 | grep -q "^$type; $of peak in this run: " || fail "bench gemm --dtype $type says nothing of $of"
+done
 "$KOLM" devices | grep -q "^cpu .* of memory$" || fail "devices"
 "$KOLM" devices --json | grep -q '"name": "cpu"' || fail "devices --json"
 

@@ -35,7 +35,7 @@ for command in $commands; do
 	done
 done
 "$KOLM" --help | awk 'length > 80 { bad = 1 } END { exit bad }' || fail "--help is wider than 80 columns"
-for key in gflops= bandwidth= mem= link= latency= slow= slow-link=; do
+for key in gflops= gflops16= bandwidth= mem= link= latency= slow= slow-link=; do
 	"$KOLM" train --help | sed -n '/--device /,/--device-memory/p' | grep -q -- "$key" || fail "--device is not explained: $key"
 done
 

@@ -63,7 +63,7 @@ draw() {
 	one_of x ddp ddp flat && args+=(--grad-sync $x)
 	one_of x 0.001 0.01 0.1 25 && args+=(--bucket-mb $x)
 	one_of x 0 0 1 && args+=(--zero $x)
-	one_of x fp32 fp16 bf16 && args+=(--precision $x)
+	one_of x fp32 fp16 bf16 auto && args+=(--precision $x)
 	one_of x auto fp32 16 && args+=(--grad-dtype $x)
 	one_of x sgd momentum adamw && args+=(--optimizer $x)
 	one_of x relu gelu && args+=(--activation $x)
@@ -72,6 +72,7 @@ draw() {
 	often 2 && args+=(--breakdown)
 	one_of x 7 8 && often 2 && [ $mp = 1 ] && args+=(--data csv:$x.csv)
 	one_of x 1 10 100 && device=virtual:gflops=$x
+	one_of x 2 30 150 && often 5 && device+=,gflops16=$x
 	one_of x 1GB/s 20GB/s && often 7 && device+=,bandwidth=$x
 	one_of x 20MB/s 200MB/s 1GB/s && often 8 && device+=,link=$x
 	one_of x 1us 20us 300us && often 7 && device+=,latency=$x

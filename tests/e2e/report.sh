@@ -18,6 +18,7 @@ done
 grep -q "1.90 ± 0.08" $html || fail "no value with its spread"
 grep -q "colspan=\"[0-9]*\">failed: rank 1 of 2 .* ran out of memory" $html || fail "no reason of a failed case"
 grep -q -- "--dp 2 --dim 32 --depth 2 --steps 8" $html || fail "no command of the run"
+grep -qE "It made [0-9.]+ GFLOP/s, [0-9.]+ % of the [0-9.]+ GFLOP/s of fp32 multiply-adds" $html || fail "no peak of the run"
 if grep -qE "(src|href)=\"(https?:)?//" $html; then fail "it wants something from the network"; fi
 if command -v xmllint >/dev/null; then
 	xmllint --noout --nonet $html 2>problems.txt || fail "not well-formed: $(head -n 3 problems.txt)"
@@ -25,6 +26,14 @@ fi
 if command -v tidy >/dev/null; then
 	tidy -q -e $html 2>problems.txt || fail "not valid: $(head -n 3 problems.txt)"
 fi
+
+# Each run is held against the peak of the type that it is multiplied in.
+for type in fp32 bf16; do
+	"$KOLM" train --precision $type --device virtual:gflops=50,gflops16=80 --dim 32 --depth 2 --steps 4 --warmup 1 --quiet --run-dir roofs/$type || fail "$type"
+done
+"$KOLM" report roofs --out roofs >/dev/null 2>&1 || fail "report of two types"
+grep -q "% of the 50.0 GFLOP/s of fp32 multiply-adds" roofs/report.html || fail "no peak of fp32"
+grep -q "% of the 80.0 GFLOP/s of bf16 multiply-adds" roofs/report.html || fail "no peak of bf16"
 
 # A sleep is seen in the timeline of the run, and the key names it.
 "$KOLM" train --dp 2 --dim 32 --depth 2 --steps 8 --warmup 2 --inject rank=0,at=forward,sleep=5ms --quiet --run-dir runs/slow >/dev/null ||

@@ -137,6 +137,16 @@ grep -q '"reading": "One run each: .* Simulated devices compute nothing' out/imb
 awk -F, 'NR > 1 {n++; if ($4 != $2 - 1) bad = 1} END {exit !(n == 3 && !bad)}' out/transfers/transfers.csv ||
 	fail "one transfer less than devices: $(cat out/transfers/transfers.csv)"
 
+# A simulated device multiplies bf16 where this CPU does: auto is the same on both.
+cat >auto.json <<'END'
+{"name": "auto", "title": "Auto", "about": "What auto takes.", "base": {"dim": 64, "depth": 2, "steps": 3, "warmup": 1, "precision": "auto"}, "repetitions": 1, "devices": "both",
+ "axes": [{"name": "ranks", "option": "dp", "values": [1, 2]}], "tables": [{"id": "auto", "title": "Auto", "columns": ["device", "ranks", "step_ms", "gflops", "peak_gflops", "peak_dtype", "grad_dtype"]}]}
+END
+"$KOLM" study auto.json --quick --out out >/dev/null 2>err.txt || fail "auto: $(cat err.txt)"
+[ "$(cat out/auto/runs/*/config.json | grep -cE '"precision": "(fp32|bf16)"')" = 4 ] && [ "$(cat out/auto/runs/*/config.json | grep '"precision"' | sort -u | wc -l)" = 1 ] ||
+	fail "auto is not the same everywhere: $(grep -h '"precision"' out/auto/runs/*/config.json)"
+! grep -q ',,' out/auto/auto.csv || fail "a peak is not known: $(cat out/auto/auto.csv)"
+
 # ---- a full disk ----
 mkdir small
 mount -t tmpfs -o size=192k tmpfs small 2>/dev/null || exit 0 # needs root

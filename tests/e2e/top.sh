@@ -29,6 +29,7 @@ sleep 0.1
 start runs/new --dp 2 --pp 2 --micro-batches 4
 "$KOLM" top runs/new --json >top.json || fail "top --json"
 [ "$(number ranks <top.json)" = 4 ] || fail "ranks: $(cat top.json)"
+grep -q '"peak_dtype": "fp32"' top.json || fail "of what peak: $(cat top.json)"
 [ "$(number steps <top.json)" = 1000000 ] || fail "steps: $(cat top.json)"
 [ "$(grep -c '"utilization":' top.json)" = 4 ] || fail "not four ranks: $(cat top.json)"
 [ "$(grep -o '"[dpm]p": [0-9]' top.json | tr -d '\n')" = \

@@ -77,6 +77,7 @@ for run in many even slow-link late hybrid base; do
 done
 
 expect_error 2 "a virtual device can't have 'gflops=fast'; such as virtual:" "$KOLM" train --device virtual:gflops=fast
+expect_error 2 "a virtual device can't have 'gflops16=0'; such as virtual:" "$KOLM" train --device virtual:gflops16=0
 expect_error 2 "can't have 'speed=3'" "$KOLM" train --device virtual:speed=3
 expect_error 2 "can't have 'link=1GB'" "$KOLM" train --device virtual:link=1GB
 expect_error 2 "computes no weights" "$KOLM" train --device virtual --steps 2 --dump-check dump

@@ -2,7 +2,21 @@
 #include "fuzz.h"
 
 #include "config/config.h"
+#include "device/device.h"
 #include "engine/inject.h"
+
+/* The words that describe a virtual device. */
+static void open_virtual(const char *spec, int ranks)
+{
+	struct device_options o = {.ranks = ranks};
+	struct device *dev = NULL;
+	struct error err = {0};
+
+	if (!strncmp(spec, "virtual:", 8) && device_open(&dev, spec, &o, &err) == OK &&
+	    !device_is_virtual(dev))
+		abort();
+	device_close(dev);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -31,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		limits = (struct inject_limits){c.dp, c.steps, c.micro_batches};
 		inject_parse(&plan, c.inject, &limits, &err);
+		open_virtual(c.device, c.dp);
 	}
 out:
 	free(text);

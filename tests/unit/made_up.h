@@ -19,6 +19,8 @@ struct made {
 	double collective, traffic_0, traffic, messages, transfers; /* traffic: each way */
 	double first_loss, final_loss, skipped, loss_scale, bubble;
 	double max_batch, theory_activations;
+	double peak_gflops;
+	const char *peak_dtype;
 };
 
 struct world;
@@ -110,6 +112,9 @@ static inline json_t *made_document(const struct world *w, const struct run_case
 	json_object_set_new(d, "transfers_per_forward",
 			    json_pack("{s:f, s:f}", "messages", m->transfers, "bytes",
 				      4096 * m->transfers));
+	json_object_set_new(d, "peak_gflops", json_real(m->peak_gflops));
+	json_object_set_new(d, "peak_dtype", json_string(m->peak_dtype));
+	json_object_set_new(d, "grad_dtype", json_string("fp32"));
 	json_object_set_new(d, "per_rank", made_ranks(c, m));
 	return d;
 }
@@ -129,7 +134,8 @@ static inline void world_open(struct world *w, const char *name)
 		fail_msg("%s", err.msg);
 	for (int i = 0; i < w->plan.count; i++)
 		for (int rep = 0; rep < w->plan.reps; rep++) {
-			struct made m = {.step_ms = 1};
+			struct made m = {
+				.step_ms = 1, .peak_gflops = 200, .peak_dtype = "fp32"};
 
 			w->make(w, &w->plan.cases[i], rep, &m);
 			/* A step of no time: this run failed. */

@@ -12,7 +12,7 @@
 struct weather {
 	struct random random;
 	double base, serial, comm, wait, noise, sleep, growth;
-	bool inverted, missing;
+	bool inverted, missing, bf16; /* the last: devices multiply it */
 };
 
 static double uniform(struct random *r, double low, double high)
@@ -34,6 +34,7 @@ static struct weather change(struct random r)
 	w.growth = uniform(&w.random, 0.5, 3);
 	w.inverted = random_int(&w.random, 0, 5) == 0;
 	w.missing = random_int(&w.random, 0, 9) == 0;
+	w.bf16 = random_int(&w.random, 0, 1);
 	return w;
 }
 
@@ -76,6 +77,11 @@ static void make_run(struct world *w, const struct run_case *c, int rep, struct 
 	m->bubble = uniform(&y->random, 0, 0.9);
 	m->max_batch = random_int(&y->random, 10, 1000);
 	m->theory_activations = 4;
+	m->peak_gflops = noisy(y, 100);
+	if (y->bf16 && !strcmp(made_text(c->options, "precision"), "bf16")) {
+		m->peak_gflops *= 2;
+		m->peak_dtype = "bf16";
+	}
 	if (y->missing && random_int(&y->random, 0, 3) == 0)
 		m->step_ms = 0;
 }

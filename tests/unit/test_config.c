@@ -77,7 +77,7 @@ static void names_are_those_of_their_enums(void **state)
 	expect_choices("schedule", schedule_names, &config.schedule);
 	expect_choices("activation", activation_names, &config.activation);
 	expect_choices("optimizer", optimizer_names, &config.optimizer);
-	expect_choices("precision", precision_names, &config.precision);
+	expect_choices("precision", config_precision_names, &config.precision);
 	expect_choices("grad-sync", grad_sync_names, &config.grad_sync);
 	expect_choices("loss", data_task_names, &config.loss);
 	expect_choices("engine", engine_names, &config.engine);

@@ -64,6 +64,7 @@ static struct shm_memory *board_of_cube(void)
 		p->samples_per_s = 3200;
 		p->gflops = 50;
 		p->peak_gflops = 25;
+		p->peak_type = DTYPE_BF16;
 		p->compute_ms = 12;
 		p->comm_ms = 2;
 		p->lost_ms = 5;
@@ -106,6 +107,10 @@ static void the_frame_tells_how_it_goes(void **state)
 	assert_non_null(strstr(text, "memory    8.0 MiB")); /* of the rank with most */
 	assert_null(strstr(text, "scale"));
 	assert_null(strstr(text, "\033")); /* no colour was wanted */
+	assert_int_equal(s->peak_type, DTYPE_BF16);
+	board_of(memory, 5)->pulse.peak_type = DTYPE_F32; /* another machine */
+	survey_take(s, memory, 0);
+	assert_int_equal(s->peak_type, -1);
 	survey_free(s);
 	shm_release(memory);
 }

@@ -1,5 +1,5 @@
-/* test_virtual.c - on a virtual device kernels that move data take the time of what they move.
- */
+/* test_virtual.c - on a virtual device kernels take the time of what they move, and products
+   that of their type. */
 #include "testing.h"
 
 #include "device/device.h"
@@ -54,10 +54,53 @@ static void kernels_take_the_time_of_their_bytes(void **state)
 	device_close(dev);
 }
 
+/* 2 * 10 * 1000 * 100 operations: at 1 GFLOP/s as many ns. */
+static void products_take_the_time_of_their_type(void **state)
+{
+	static const struct {
+		const char *spec;
+		bool has_16; /* its own speed for 16 bit, */
+		int times;   /* so much higher */
+	} cases[] = {{"virtual:gflops=1", false, 1}, {"virtual:gflops=1,gflops16=4", true, 4}};
+	struct linear l = {.rows = ROWS, .out = COLUMNS, .in = 100};
+	int64_t flops = 2 * ROWS * COLUMNS * (int64_t)l.in;
+	(void)state;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct pace pace = {0};
+		struct device_options options = {.pace = &pace};
+		struct device *dev;
+		struct error err = {0};
+		int64_t since;
+
+		assert_int_equal(device_open(&dev, cases[i].spec, &options, &err), OK);
+		since = pace_now(&pace);
+		for (l.type = DTYPE_F32; l.type <= DTYPE_BF16; l.type++) {
+			bool is_fp32 = l.type == DTYPE_F32;
+			int64_t ns = flops / (is_fp32 ? 1 : cases[i].times);
+			double rounds;
+
+			assert_int_equal(device_multiplies(dev, l.type),
+					 is_fp32 || cases[i].has_16);
+			device_forward(dev, &l);
+			assert_int_equal(took(&pace, &since), ns);
+			device_backward_input(dev, &l);
+			assert_int_equal(took(&pace, &since), ns);
+			device_backward_weight(dev, &l);
+			assert_int_equal(took(&pace, &since), ns);
+			rounds = device_fma_rounds(dev, l.type, 1000);
+			assert_int_equal(took(&pace, &since),
+					 (int64_t)rounds / (is_fp32 ? 1 : cases[i].times));
+		}
+		device_close(dev);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_take_the_time_of_their_bytes),
+		cmocka_unit_test(products_take_the_time_of_their_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

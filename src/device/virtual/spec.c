@@ -82,6 +82,8 @@ static bool parse_key(struct machine *m, const char *key, const char *value)
 
 	if (!strcmp(key, "gflops"))
 		return parse_positive(value, &m->gflops);
+	if (!strcmp(key, "gflops16"))
+		return parse_positive(value, &m->gflops16);
 	if (!strcmp(key, "bandwidth"))
 		return parse_rate(value, &m->bandwidth);
 	if (!strcmp(key, "mem"))
@@ -131,8 +133,9 @@ enum status virtual_parse(struct machine *m, const char *spec, struct error *err
 		}
 		st = FAIL(err, ERR_USAGE, "a virtual device can't have '%s%s%s'", word,
 			  value ? "=" : "", value ? value : "");
-		HINT(err, "such as virtual:gflops=100,bandwidth=20GB/s,mem=2GiB,link=1GB/s,"
-			  "latency=50us,slow=RANK:FACTOR,slow-link=A-B:FACTOR");
+		HINT(err,
+		     "such as virtual:gflops=100,gflops16=200,bandwidth=20GB/s,mem=2GiB,link=1GB/s,"
+		     "latency=50us,slow=RANK:FACTOR,slow-link=A-B:FACTOR");
 	}
 	free(copy);
 	return st;

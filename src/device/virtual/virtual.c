@@ -2,7 +2,7 @@
  * virtual.c - a device that computes nothing: an operation takes the time that its cost
  * says, asleep. Its memory is an account of addresses with nothing behind them.
  *
- *   virtual:gflops=100,bandwidth=20GB/s,mem=2GiB,link=1GB/s,latency=50us,
+ *   virtual:gflops=100,gflops16=200,bandwidth=20GB/s,mem=2GiB,link=1GB/s,latency=50us,
  *           slow=RANK:FACTOR,slow-link=A-B:FACTOR
  *
  * What moves data more than it computes takes bytes / bandwidth, if one is given.
@@ -21,6 +21,7 @@ static enum status virtual_open(struct device *dev, const char *spec,
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	const char *words = strchr(spec, ':');
+	char in_16_bit[64] = "";
 	enum status st = OK;
 
 	if (!m)
@@ -38,8 +39,10 @@ static enum status virtual_open(struct device *dev, const char *spec,
 		dev->account.limit = m->memory;
 	dev->links = &m->links;
 	dev->threads = dev->cores = 1;
+	if (m->gflops16 > 0)
+		snprintf(in_16_bit, sizeof(in_16_bit), " (16 bit: %g)", m->gflops16);
 	snprintf(dev->description, sizeof(dev->description),
-		 "virtual: %g GFLOP/s, links of %.3g GB/s and %g us", m->gflops,
+		 "virtual: %g GFLOP/s%s, links of %.3g GB/s and %g us", m->gflops, in_16_bit,
 		 m->links.ns_per_byte > 0 ? 1 / m->links.ns_per_byte : INFINITY,
 		 m->links.latency_ns * 1e-3);
 	dev->state = m;
@@ -106,21 +109,35 @@ static void virtual_matrix_read(struct device *dev, const void *matrix, enum dty
 
 /* ---- what takes time ---- */
 
-static void take_time(struct device *dev, double flops, double bytes)
+static void take_time(struct device *dev, double ns, double bytes)
 {
 	struct machine *m = dev->state;
-	double ns = flops / m->gflops;
 
 	if (m->bandwidth > 0)
 		ns = fmax(ns, bytes / m->bandwidth);
 	pace_spend(m->pace, (int64_t)(ns * m->slowness));
 }
 
+static bool virtual_multiplies(struct device *dev, enum dtype type)
+{
+	const struct machine *m = dev->state;
+
+	return type == DTYPE_F32 || (dtype_size(type) == 2 && m->gflops16 > 0);
+}
+
+/* GFLOP/s of products with matrices of that type. */
+static double speed_of(struct device *dev, enum dtype type)
+{
+	const struct machine *m = dev->state;
+
+	return type != DTYPE_F32 && virtual_multiplies(dev, type) ? m->gflops16 : m->gflops;
+}
+
 static void product(struct device *dev, const struct linear *l)
 {
 	double rows = l->rows, out = l->out, in = l->in;
 
-	take_time(dev, 2 * rows * out * in,
+	take_time(dev, 2 * rows * out * in / speed_of(dev, l->type),
 		  out * in * (double)dtype_size(l->type) +
 			  rows * (out * (double)dtype_size(l->y.type) +
 				  in * (double)dtype_size(l->x.type)));
@@ -253,18 +270,11 @@ static void virtual_cast(struct device *dev, const void *src, enum dtype from, v
 	take_time(dev, 0, (double)(n * (dtype_size(from) + dtype_size(to))));
 }
 
-static bool virtual_multiplies(struct device *dev, enum dtype type)
-{
-	(void)dev;
-	return type == DTYPE_F32;
-}
-
 static double virtual_fma_rounds(struct device *dev, enum dtype type, long n)
 {
 	double flops = 1e3 * (double)n;
 
-	(void)type;
-	take_time(dev, flops, 0);
+	take_time(dev, flops / speed_of(dev, type), 0);
 	return flops;
 }
 
