@@ -19,7 +19,7 @@ struct bag {
 	struct bag_slot {
 		uint64_t hash;
 		size_t word; /* 1 + its place; 0: empty */
-	} *slots;
+	} * slots;
 	size_t slot_count; /* a power of two, or 0 */
 };
 

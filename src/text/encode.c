@@ -11,10 +11,10 @@
 #include <string.h>
 
 enum {
-	BUFFER = 4096,	      /* ids that are handed on at once */
-	CACHE = 1 << 15,      /* words; a power of two */
-	CACHE_IDS = 6,	      /* of a word that is kept */
-	ROUNDS = 2,	      /* added tokens that are not normalized, and those that are */
+	BUFFER = 4096,	 /* ids that are handed on at once */
+	CACHE = 1 << 15, /* words; a power of two */
+	CACHE_IDS = 6,	 /* of a word that is kept */
+	ROUNDS = 2,	 /* added tokens that are not normalized, and those that are */
 	LETTER_TEXT = 4 * 4 + 1,
 };
 
@@ -90,7 +90,9 @@ static enum status no_letter(const struct encoder *e, const char *at, size_t len
 	if (c == UNICODE_NONE) {
 		FAIL(err, ERR_USAGE, "byte 0x%02x at offset %lld is no UTF-8",
 		     (unsigned char)*at, offset);
-		return HINT(err, "a tokenizer of characters needs UTF-8; byte and bpe take any bytes");
+		return HINT(
+			err,
+			"a tokenizer of characters needs UTF-8; byte and bpe take any bytes");
 	}
 	FAIL(err, ERR_USAGE,
 	     "the character '%s' (U+%04X) at offset %lld is not among the %d of the tokenizer",

@@ -58,10 +58,11 @@ enum status tokenizer_mark_added(struct tokenizer *t, struct added_token added,
 enum status tokenizer_finish(struct tokenizer *t, struct error *err);
 const struct added_token *tokenizer_find_added(const struct tokenizer *t, int32_t id);
 
-/* ---- reading: read_json.c has the whole, read_model.c its parts, read_gpt2.c the other form ---- */
+/* ---- reading: read_json.c has the whole, read_model.c its parts, read_gpt2.c the other form
+ * ---- */
 
-/* Tokens from {"name": id, ...}, and those of added ([{"content": name, "id": id}, ...], or NULL)
-   that are not in there; names are made of the byte letters if in_letters. */
+/* Tokens from {"name": id, ...}, and those of added ([{"content": name, "id": id}, ...], or
+   NULL) that are not in there; names are made of the byte letters if in_letters. */
 enum status read_vocabulary(struct tokenizer *t, const json_t *vocab, const json_t *added,
 			    bool in_letters, struct error *err);
 /* A merge of two names; and the same from a line with a space between them. */

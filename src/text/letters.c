@@ -27,7 +27,8 @@ void letters_write(const struct letters *l, const char *bytes, size_t n, struct 
 	char letter[UTF8_MAX];
 
 	for (size_t i = 0; i < n; i++)
-		text_add_n(out, letter, utf8_write(l->of_byte[(unsigned char)bytes[i]], letter));
+		text_add_n(out, letter,
+			   utf8_write(l->of_byte[(unsigned char)bytes[i]], letter));
 }
 
 bool letters_read(const struct letters *l, const char *name, struct text *bytes)

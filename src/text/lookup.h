@@ -11,7 +11,7 @@ struct lookup {
 	struct lookup_entry {
 		uint64_t key;
 		int64_t value; /* -1: empty */
-	} *entries;
+	} * entries;
 	size_t capacity, count; /* capacity is a power of two, or 0 */
 };
 

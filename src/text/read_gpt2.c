@@ -31,7 +31,8 @@ static enum status read_lines(struct tokenizer *t, const json_t *vocab, const ch
 		size_t n = (size_t)((stop ? stop : end) - lines);
 		size_t length = n && lines[n - 1] == '\r' ? n - 1 : n;
 
-		if (length && (length < strlen(version) || strncmp(lines, version, strlen(version)) != 0))
+		if (length &&
+		    (length < strlen(version) || strncmp(lines, version, strlen(version)) != 0))
 			TRY(read_merge_line(t, vocab, lines, length, err));
 		lines += n + (stop != NULL);
 	}
@@ -131,7 +132,8 @@ static enum status open_folder(struct tokenizer **out, const char *folder, struc
 			return open_two(out, folder, &two_names[i], err);
 	}
 	FAIL(err, ERR_USAGE, "the folder %.300s has no tokenizer", folder);
-	return HINT(err, "it needs %s, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
+	return HINT(err,
+		    "it needs %s, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
 		    WHOLE);
 out:
 	return st;

@@ -42,7 +42,8 @@ static enum status check_members(const json_t *object, const char *what,
 	const char *name;
 	json_t *value;
 
-	json_object_foreach ((json_t *)object, name, value) {
+	json_object_foreach((json_t *)object, name, value)
+	{
 		int i = 0;
 
 		while (known[i] && strcmp(known[i], name) != 0)
@@ -68,7 +69,8 @@ static enum status check_added(const json_t *added, struct error *err)
 	if (json_array_size(added) > ADDED_MAX)
 		return FAIL(err, ERR_USAGE, "%zu added tokens, at most %d can be read",
 			    json_array_size(added), ADDED_MAX);
-	json_array_foreach (added, i, one) {
+	json_array_foreach(added, i, one)
+	{
 		const char *name = json_string_value(json_object_get(one, "content"));
 
 		if (!name || !*name)
@@ -85,7 +87,8 @@ static enum status mark_added(struct tokenizer *t, const json_t *added, struct e
 	json_t *one;
 	size_t i;
 
-	json_array_foreach (added, i, one) {
+	json_array_foreach(added, i, one)
+	{
 		struct added_token a = {
 			.id = (int32_t)json_integer_value(json_object_get(one, "id")),
 			.special = json_is_true(json_object_get(one, "special")),
@@ -109,7 +112,8 @@ static enum status read_merges(struct tokenizer *t, const json_t *model, struct 
 
 	if (!json_is_array(merges))
 		return FAIL(err, ERR_USAGE, "the model has no list of merges");
-	json_array_foreach (merges, i, one) {
+	json_array_foreach(merges, i, one)
+	{
 		const char *left = json_string_value(json_array_get(one, 0));
 		const char *right = json_string_value(json_array_get(one, 1));
 
@@ -128,9 +132,8 @@ out:
 static enum status read_bpe(struct tokenizer *t, const json_t *root, struct error *err)
 {
 	/* unk_token and its like are for bytes without a token, and here all have one. */
-	static const char *const of_model[] = {"type",		"vocab",    "merges",
-					       "unk_token",	"fuse_unk", "byte_fallback",
-					       NULL};
+	static const char *const of_model[] = {
+		"type", "vocab", "merges", "unk_token", "fuse_unk", "byte_fallback", NULL};
 	static const char *const of_stage[] = {"type", "add_prefix_space", "trim_offsets",
 					       "use_regex", NULL};
 	const json_t *model = json_object_get(root, "model");
@@ -183,8 +186,12 @@ static enum status check_char(const json_t *root, struct error *err)
 
 static enum status read_root(struct tokenizer **out, const json_t *root, struct error *err)
 {
-	static const char *const known[] = {"version",	      "added_tokens", "pre_tokenizer",
-					    "post_processor", "decoder",      "model",
+	static const char *const known[] = {"version",
+					    "added_tokens",
+					    "pre_tokenizer",
+					    "post_processor",
+					    "decoder",
+					    "model",
 					    NULL};
 	const json_t *model = json_object_get(root, "model");
 	const json_t *vocab = json_object_get(model, "vocab");

@@ -50,7 +50,8 @@ static enum status place_added(struct named *all, size_t count, const json_t *vo
 	json_t *one;
 	size_t i;
 
-	json_array_foreach (added, i, one) {
+	json_array_foreach(added, i, one)
+	{
 		const char *name = json_string_value(json_object_get(one, "content"));
 		const json_t *id = json_object_get(one, "id");
 		int32_t known;
@@ -60,7 +61,8 @@ static enum status place_added(struct named *all, size_t count, const json_t *vo
 		if (!json_is_integer(id) || json_integer_value(id) != wanted) {
 			FAIL(err, ERR_USAGE, "the added token '%.*s' has not the id %lld",
 			     SHOWN, name, (long long)wanted);
-			return HINT(err, "it has that of the vocabulary, or the next behind it");
+			return HINT(err,
+				    "it has that of the vocabulary, or the next behind it");
 		}
 		if (!has)
 			TRY(place(all, count, name, id, err));
@@ -75,9 +77,8 @@ static size_t count_new(const json_t *vocab, const json_t *added)
 	size_t i, n = 0;
 	json_t *one;
 
-	json_array_foreach (added, i, one)
-		n += !json_object_get(vocab,
-				      json_string_value(json_object_get(one, "content")));
+	json_array_foreach(added, i, one) n +=
+		!json_object_get(vocab, json_string_value(json_object_get(one, "content")));
 	return n;
 }
 
@@ -114,8 +115,7 @@ enum status read_vocabulary(struct tokenizer *t, const json_t *vocab, const json
 		st = FAIL(err, ERR_MEMORY, "no memory for %zu tokens", count);
 		goto out;
 	}
-	json_object_foreach ((json_t *)vocab, name, id)
-		TRY(place(all, count, name, id, err));
+	json_object_foreach((json_t *)vocab, name, id) TRY(place(all, count, name, id, err));
 	TRY(place_added(all, count, vocab, added, err));
 	for (size_t i = 0; i < count; i++) /* as many names as ids: every id has one */
 		TRY(add_named(t, in_letters ? &letters : NULL, &all[i], &bytes, err));

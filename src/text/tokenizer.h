@@ -1,10 +1,10 @@
 /*
  * tokenizer.h - text becomes numbers, and numbers text.
  *
- * A tokenizer knows `vocabulary` tokens, each a string of bytes with an id of 0 .. vocabulary-1.
- * Kinds: byte (every byte is its own id), char (the characters of a text, sorted), bpe (frequent
- * strings of bytes, as GPT-2 has them). It does not change once it is made, so that several
- * threads may use one.
+ * A tokenizer knows `vocabulary` tokens, each a string of bytes with an id of 0 ..
+ * vocabulary-1. Kinds: byte (every byte is its own id), char (the characters of a text,
+ * sorted), bpe (frequent strings of bytes, as GPT-2 has them). It does not change once it is
+ * made, so that several threads may use one.
  *
  * As a file it is a tokenizer.json, which Hugging Face's tokenizers reads with the same result.
  */

@@ -75,8 +75,8 @@ static enum status add_end(struct tokenizer *t, const char *end, struct error *e
 	if (!end)
 		return OK;
 	TRY(tokenizer_add_token(t, end, strlen(end), err));
-	TRY(tokenizer_mark_added(
-		t, (struct added_token){.id = t->count - 1, .special = true}, err));
+	TRY(tokenizer_mark_added(t, (struct added_token){.id = t->count - 1, .special = true},
+				 err));
 out:
 	return st;
 }
@@ -94,7 +94,8 @@ static enum status check_names(const struct tokenizer *t, const char *end, struc
 	TRY(tokenizer_write(t, false, &json, err));
 	if (tokenizer_read(&again, json.data, json.len, "", NULL) != OK) {
 		st = FAIL(err, ERR_USAGE,
-			  "the token '%.60s' for the end of a text is also a part of the text", end);
+			  "the token '%.60s' for the end of a text is also a part of the text",
+			  end);
 		HINT(err, "choose another, such as %s", END_OF_TEXT);
 	}
 out:

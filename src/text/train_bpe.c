@@ -32,8 +32,8 @@ struct occurrence {
 struct pair {
 	int32_t left, right;
 	int64_t count;
-	size_t first;	/* occurrence: 1 + its place; 0: none */
-	bool is_fresh;	/* it is more frequent than the heap knows */
+	size_t first;  /* occurrence: 1 + its place; 0: none */
+	bool is_fresh; /* it is more frequent than the heap knows */
 };
 
 struct trainer {
@@ -144,7 +144,8 @@ static enum status add_pair(struct trainer *r, int32_t left, int32_t right, size
 		r->fresh[r->fresh_count++] = place;
 		p->is_fresh = true;
 	}
-	/* Words come one after the other: if it is known to be in this one, that is the last. */
+	/* Words come one after the other: if it is known to be in this one, that is the last.
+	 */
 	if (p->first && r->occurrences[p->first - 1].word == word)
 		return OK;
 	TRY(grow_array((void **)&r->occurrences, sizeof(*r->occurrences),
@@ -244,17 +245,16 @@ out:
 }
 
 /* The token that two make. */
-static enum status make_token(struct trainer *r, int32_t left, int32_t right, struct merge *m,
+static enum status make_token(struct tokenizer *t, int32_t left, int32_t right, struct merge *m,
 			      struct error *err)
 {
-	struct tokenizer *t = r->t;
+	const struct token *parts[] = {&t->tokens[left], &t->tokens[right]};
 	struct text bytes;
-	size_t size;
 	enum status st;
 
 	text_init(&bytes);
-	text_add_n(&bytes, tokenizer_token(t, left, &size), size);
-	text_add_n(&bytes, tokenizer_token(t, right, &size), size);
+	for (int i = 0; i < 2; i++)
+		text_add_n(&bytes, t->bytes.data + parts[i]->at, parts[i]->size);
 	*m = (struct merge){left, right, t->count};
 	if (bytes.failed)
 		st = FAIL(err, ERR_MEMORY, "no memory for a token");
@@ -283,7 +283,7 @@ static enum status merge_pairs(struct trainer *r, const struct tokenizer_plan *p
 			TRY(heap_push(&r->heap, best, err));
 			continue;
 		}
-		TRY(make_token(r, p->left, p->right, &m, err));
+		TRY(make_token(r->t, p->left, p->right, &m, err));
 		TRY(tokenizer_add_merge(r->t, m.left, m.right, m.made, err));
 		TRY(merge_everywhere(r, (size_t)place, m, err));
 		if (r->t->count % LOOK_MERGES == 0)
@@ -321,7 +321,8 @@ enum status train_bpe(struct tokenizer *t, const struct tokenizer_plan *plan,
 
 	TRY(add_bytes(t, err));
 	if (plan->vocabulary < t->count || plan->vocabulary > VOCABULARY_MAX) {
-		st = FAIL(err, ERR_USAGE, "a vocabulary of %d tokens can't be", plan->vocabulary);
+		st = FAIL(err, ERR_USAGE, "a vocabulary of %d tokens can't be",
+			  plan->vocabulary);
 		HINT(err, "from %d (every byte%s) to %d", t->count,
 		     plan->end_of_text ? " and the end of a text" : "", VOCABULARY_MAX);
 		goto out;

@@ -13,13 +13,13 @@
 enum unicode_class { CLASS_OTHER, CLASS_LETTER, CLASS_NUMBER, CLASS_SPACE };
 
 enum {
-	UNICODE_END = 0x110000,	 /* one more than the last character */
+	UNICODE_END = 0x110000,	    /* one more than the last character */
 	UNICODE_NONE = UNICODE_END, /* a byte that is no UTF-8 */
-	UTF8_MAX = 4,		 /* bytes of a character */
+	UTF8_MAX = 4,		    /* bytes of a character */
 };
 
-extern const uint32_t unicode_blocks;	 /* of 256 characters; behind the last all are other */
-extern const uint8_t unicode_block[];	 /* which of those below it is */
+extern const uint32_t unicode_blocks;	  /* of 256 characters; behind the last all are other */
+extern const uint8_t unicode_block[];	  /* which of those below it is */
 extern const uint64_t unicode_words[][8]; /* two bits a character */
 
 static inline enum unicode_class unicode_class(uint32_t c)
@@ -28,8 +28,8 @@ static inline enum unicode_class unicode_class(uint32_t c)
 
 	if (block >= unicode_blocks)
 		return CLASS_OTHER;
-	return (enum unicode_class)(unicode_words[unicode_block[block]][c >> 5 & 7] >>
-					    2 * (c & 31) & 3);
+	return (enum unicode_class)(
+		unicode_words[unicode_block[block]][c >> 5 & 7] >> 2 * (c & 31) & 3);
 }
 
 /* The character that s (n > 0 bytes) begins with, and its bytes. A byte that is no UTF-8 is

@@ -1,5 +1,6 @@
 /*
- * unicode_table.c - letters, numbers and white space of Unicode 15.0.0. Made by scripts/unicode-table; see unicode.h.
+ * unicode_table.c - letters, numbers and white space of Unicode 15.0.0; see unicode.h.
+ * Made by scripts/unicode-table from Debian's package unicode-data.
  */
 #include "text/unicode.h"
 

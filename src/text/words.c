@@ -13,7 +13,8 @@ static size_t read_class(const char *s, size_t n, enum unicode_class *class)
 	return length;
 }
 
-/* The bytes that s begins with and that are of a class; *last are those of the last character. */
+/* The bytes that s begins with and that are of a class; *last are those of the last character.
+ */
 static size_t run(const char *s, size_t n, enum unicode_class class, size_t *last)
 {
 	enum unicode_class next;
@@ -37,8 +38,8 @@ static size_t contraction(const char *s, size_t n)
 		return 0;
 	if (strchr("stmd", s[1]) && s[1])
 		return 2;
-	if (n > 2 && (!memcmp(s + 1, "re", 2) || !memcmp(s + 1, "ve", 2) ||
-		      !memcmp(s + 1, "ll", 2)))
+	if (n > 2 &&
+	    (!memcmp(s + 1, "re", 2) || !memcmp(s + 1, "ve", 2) || !memcmp(s + 1, "ll", 2)))
 		return 3;
 	return 0;
 }
