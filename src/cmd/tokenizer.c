@@ -1,5 +1,6 @@
 /* tokenizer.c - kolm tokenizer: its options, and which of its four jobs is asked for. */
 #include "cmd/tokenizer.h"
+#include "base/file.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 
@@ -95,6 +96,14 @@ static enum status check_meant(const struct option_values *v, size_t job, struct
 			return HINT(err, "it is for %s; leave it out", meant_for[i].of);
 		}
 	return OK;
+}
+
+enum status tokenizer_check_out(const char *out, const char *read, struct error *err)
+{
+	if (!file_is_same(out, read))
+		return OK;
+	FAIL(err, ERR_USAGE, "--out %.200s would replace %.200s, which is read", out, read);
+	return HINT(err, "choose another name");
 }
 
 static enum status look(void *arg, int64_t done, int64_t total, struct error *err)

@@ -112,6 +112,8 @@ enum status tokenizer_job_train(const struct tokenizer_job *job, struct error *e
 	}
 	TRY(make_plan(&plan, job->o, err));
 	TRY(texts_open(&texts, job, err));
+	for (size_t i = 0; i < texts.list.count; i++)
+		TRY(tokenizer_check_out(out, texts.list.paths[i], err));
 	st = tokenizer_train(&t, &plan, texts.pieces, texts.list.count, err);
 	tokenizer_watch_end();
 	if (st != OK)

@@ -137,6 +137,7 @@ enum status tokenizer_job_encode(const struct tokenizer_job *job, struct error *
 	TRY(check_count(job, 2, 2, "encode TOKENIZER FILE [--out FILE.tokens]", err));
 	TRY(tokenizer_open(&t, job->arguments[0], err));
 	if (*job->o->out) {
+		TRY(tokenizer_check_out(job->o->out, job->arguments[1], err));
 		TRY(encode_to_file(t, job, err));
 		TRY(report_file(job, err));
 	} else {
@@ -198,6 +199,7 @@ enum status tokenizer_job_decode(const struct tokenizer_job *job, struct error *
 		TRY(decode_all(&tokens, t, STDOUT_FILENO, "standard output", err));
 		goto out;
 	}
+	TRY(tokenizer_check_out(job->o->out, job->arguments[1], err));
 	TRY(file_create(&file, job->o->out, err));
 	TRY(decode_all(&tokens, t, file.fd, job->o->out, err));
 	TRY(file_commit(&file, err));

@@ -85,6 +85,7 @@ out:
 static enum status check_names(const struct tokenizer *t, const char *end, struct error *err)
 {
 	struct tokenizer *again = NULL;
+	struct error why = {0};
 	struct text json;
 	enum status st = OK;
 
@@ -92,11 +93,13 @@ static enum status check_names(const struct tokenizer *t, const char *end, struc
 		return OK;
 	text_init(&json);
 	TRY(tokenizer_write(t, false, &json, err));
-	if (tokenizer_read(&again, json.data, json.len, "", NULL) != OK) {
-		st = FAIL(err, ERR_USAGE,
-			  "the token '%.60s' for the end of a text is also a part of the text",
-			  end);
+	st = tokenizer_read(&again, json.data, json.len, "", &why);
+	if (st == ERR_USAGE) {
+		FAIL(err, st,
+		     "the token '%.60s' for the end of a text is also a part of the text", end);
 		HINT(err, "choose another, such as %s", END_OF_TEXT);
+	} else if (st != OK) {
+		error_copy(err, &why);
 	}
 out:
 	tokenizer_free(again);
