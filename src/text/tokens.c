@@ -76,6 +76,9 @@ enum status tokens_view(struct tokens *t, const void *data, size_t size, const c
 		return HINT(err, "remove it, or make it again with kolm tokenizer encode");
 	}
 	t->ids = p + TOKENS_HEADING;
+	for (uint64_t i = t->count * (uint64_t)t->width; i < ids; i++)
+		if (t->ids[i])
+			return bad(t, "there is something between ids and sums", err);
 	t->sums = t->ids + ids;
 	t->checked = calloc(blocks_of(t->count) + 1, sizeof(*t->checked));
 	if (!t->checked)
