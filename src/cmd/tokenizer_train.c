@@ -50,8 +50,8 @@ static enum status texts_open(struct texts *t, const struct tokenizer_job *job,
 		t->bytes += s->size;
 	}
 	if (t->list.left_out)
-		log_info("%zu files are left out: they have zero bytes, so they are no text",
-			 t->list.left_out);
+		log_info("left out: %zu file%s with zero bytes, which are no text",
+			 t->list.left_out, t->list.left_out == 1 ? "" : "s");
 out:
 	return st;
 }
