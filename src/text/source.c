@@ -25,7 +25,6 @@ static enum status map(struct source *s, const char *path, const struct stat *in
 
 	s->size = (size_t)info->st_size;
 	s->changed = changed_at(info);
-	s->at = "";
 	if (!s->size)
 		return OK;
 	at = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
@@ -43,7 +42,7 @@ enum status source_open(struct source *s, const char *path, struct error *err)
 	struct stat info;
 	enum status st;
 
-	*s = (struct source){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	*s = (struct source){.at = "", .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
 	if (s->fd < 0 || fstat(s->fd, &info)) {
 		st = FAIL(err, ERR_USAGE, "can't read %s: %s", path, strerror(errno));
 		HINT(err, "check the name and that you may read it");

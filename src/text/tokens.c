@@ -37,7 +37,7 @@ static enum status read_heading(struct tokens *t, const unsigned char *p, size_t
 {
 	uint64_t vocabulary;
 
-	if (size < TOKENS_HEADING || memcmp(p, TOKENS_MAGIC, strlen(TOKENS_MAGIC)) != 0)
+	if (size < TOKENS_HEADING || memcmp(p, tokens_magic, sizeof(tokens_magic)) != 0)
 		return bad(t, "not a token file", err);
 	if (get_bytes(p + AT_SUM, 4) != crc32c(p, AT_SUM))
 		return bad(t, "the heading of the token file is damaged", err);

@@ -17,7 +17,7 @@ enum {
 	AT_SUM = 124,
 };
 
-#define TOKENS_MAGIC "kolm.tok"
+static const unsigned char tokens_magic[8] = {'k', 'o', 'l', 'm', '.', 't', 'o', 'k'};
 
 static inline uint64_t get_bytes(const unsigned char *p, int n)
 {

@@ -77,7 +77,7 @@ static void put_sha256(unsigned char *p, const char *text)
 static void make_heading(const struct tokens_writer *w, unsigned char p[TOKENS_HEADING])
 {
 	memset(p, 0, TOKENS_HEADING);
-	memcpy(p, TOKENS_MAGIC, strlen(TOKENS_MAGIC));
+	memcpy(p, tokens_magic, sizeof(tokens_magic));
 	put_bytes(p + AT_VERSION, 4, TOKENS_VERSION);
 	put_bytes(p + AT_WIDTH, 4, (uint64_t)w->width);
 	put_bytes(p + AT_COUNT, 8, w->count);
