@@ -15,7 +15,7 @@ lines_max=400
 # The order of the folders: a file may include its own folder and those of lower rank.
 declare -A rank=(
 	[base]=0
-	[device]=1 [comm]=1 [grid]=1 [schedule]=1
+	[device]=1 [comm]=1 [grid]=1 [schedule]=1 [text]=1
 	[model]=2 [optim]=2 [data]=2 [launch]=2 [checkpoint]=2
 	[engine]=3
 	[config]=4 [lib]=4
