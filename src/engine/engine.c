@@ -172,6 +172,46 @@ out:
 	return st;
 }
 
+/* ---- the parameters of the optimizer ---- */
+
+/* Tensor by tensor, where this rank keeps a slice of each bucket. */
+static enum status make_slices(struct engine *e, bool computes, struct error *err)
+{
+	const struct weights *w = &e->weights;
+	size_t largest = 0;
+	void *room = NULL;
+	enum status st;
+
+	for (int i = 0; i < w->model->n_tensors; i++)
+		if (w->at[i] != WEIGHTS_ELSEWHERE && weights_tensor_size(w, i) > largest)
+			largest = weights_tensor_size(w, i);
+	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, largest * sizeof(float), "a tensor in fp32",
+			 &room, err));
+	for (int i = 0; i < w->model->n_tensors && computes; i++) {
+		if (w->at[i] == WEIGHTS_ELSEWHERE)
+			continue;
+		TRY(weights_make_one(w, i, room, DTYPE_F32, e->options.seed, err));
+		sync_keep_part(&e->sync, room, w->at[i], weights_tensor_size(w, i),
+			       e->optim.master);
+	}
+out:
+	device_free(e->dev, room);
+	return st;
+}
+
+/* Made like those of the layers, but not rounded: otherwise they would begin in the middle
+   between two roundings, and small steps would not show for long. */
+static enum status make_master(struct engine *e, bool computes, struct error *err)
+{
+	if (!e->optim.master || !sync_state_size(&e->sync))
+		return OK;
+	if (e->sync.zero)
+		return make_slices(e, computes, err);
+	return computes ? weights_make(&e->weights, e->optim.master, DTYPE_F32, e->options.seed,
+				       err)
+			: OK;
+}
+
 /* ---- all of it ---- */
 
 static enum status place_chunks(struct engine *e, struct error *err)
@@ -223,8 +263,7 @@ static enum status build(struct engine *e, struct error *err)
 	TRY(sync_init(&e->sync, &e->weights, e->chunks, e->n_chunks, e->replicas, &sync, err));
 	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
 		       o->grad_type, err));
-	if (computes)
-		sync_fill_master(&e->sync, &e->optim);
+	TRY(make_master(e, computes, err));
 	TRY(buffers_init(&e->buffers, &e->weights, e->chunks, e->n_chunks, order, o->rows,
 			 o->micro_batches, !o->base, err));
 	TRY(execution_init(e, err));

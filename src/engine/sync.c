@@ -257,30 +257,23 @@ void sync_update(struct sync *s, struct optim *o, double *squares)
 	}
 }
 
-/* Between the parameters and the fp32 ones that the optimizer keeps, one from the other. */
-static void cast_own(const struct sync *s, const struct optim *o, bool to_master)
+void sync_keep_part(const struct sync *s, float *part, size_t first, size_t n, float *state)
 {
-	const struct weights *w = s->weights;
-
-	if (s->kind == SYNC_MASTER && s->number > 0)
-		return;
-	for (int i = 0; i < s->n_buckets && o->master; i++) {
-		float *master = o->master + state_begin(s, &s->buckets[i]);
-		size_t begin, end;
-		void *param;
+	for (int i = 0; i < s->n_buckets; i++) {
+		size_t begin, end, at = state_begin(s, &s->buckets[i]);
 
 		own_range(s, &s->buckets[i], &begin, &end);
-		param = flat_at(w->param, w->type, begin);
-		if (to_master)
-			device_cast(w->dev, param, w->type, master, DTYPE_F32, end - begin);
-		else
-			device_cast(w->dev, master, DTYPE_F32, param, w->type, end - begin);
-	}
-}
+		at += first > begin ? first - begin : 0;
+		end = end < first + n ? end : first + n;
+		begin = begin > first ? begin : first;
+		for (size_t count; begin < end; begin += count, at += count) {
+			struct view to = {.data = state + at},
+				    from = {.data = part + (begin - first)};
 
-void sync_fill_master(const struct sync *s, const struct optim *o)
-{
-	cast_own(s, o, true);
+			count = end - begin < PIECE ? end - begin : PIECE;
+			device_copy(s->weights->dev, to, 0, from, 0, 1, (int)count);
+		}
+	}
 }
 
 /* Where the state is sharded, every replica has its slice of each bucket: give it to all. */
@@ -313,7 +306,17 @@ enum status sync_share_gradients(struct sync *s, struct error *err)
 
 enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err)
 {
-	cast_own(s, o, false);
+	const struct weights *w = s->weights;
+	bool idle = s->kind == SYNC_MASTER && s->number > 0;
+
+	for (int i = 0; i < s->n_buckets && o->master && !idle; i++) {
+		const float *master = o->master + state_begin(s, &s->buckets[i]);
+		size_t begin, end;
+
+		own_range(s, &s->buckets[i], &begin, &end);
+		device_cast(w->dev, master, DTYPE_F32, flat_at(w->param, w->type, begin),
+			    w->type, end - begin);
+	}
 	return sync_share(s, err);
 }
 

@@ -72,9 +72,8 @@ enum status sync_finish(struct sync *s, struct error *err);
 void sync_squares(const struct sync *s, double *squares);
 /* Update what is ours; the squares of its gradients likewise. */
 void sync_update(struct sync *s, struct optim *o, double *squares);
-/* 16-bit training: the fp32 parameters that the optimizer keeps, from those at the start; and
-   the other way round, on all replicas. */
-void sync_fill_master(const struct sync *s, const struct optim *o);
+/* 16-bit training: from the fp32 parameters that the optimizer keeps to those that the layers
+   use, on all replicas. */
 enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err);
 /* Give our parameters to the replicas that need them. */
 enum status sync_share(struct sync *s, struct error *err);
@@ -83,7 +82,9 @@ enum status sync_share(struct sync *s, struct error *err);
    optimizer's own arrays are like that. */
 enum status sync_share_gradients(struct sync *s, struct error *err);
 enum status sync_spread(struct sync *s, const float *state, float *flat, struct error *err);
-/* From such an array to the part of ours. */
+/* From n elements of such an array, of which it is the first, to the part of ours. */
+void sync_keep_part(const struct sync *s, float *part, size_t first, size_t n, float *state);
+/* From all of it. */
 void sync_keep(const struct sync *s, const float *flat, float *state);
 
 #endif

@@ -36,17 +36,19 @@ bool weights_is_replicated(const struct weights *w, int tensor)
 	return w->model->mp > 1 && tensor_of(w, tensor)->split == SPLIT_NONE;
 }
 
-static void *rows_at(const struct weights *w, void *flat, enum dtype type, int tensor, int row)
+/* Where to ask for a row of a tensor that begins there: of a matrix, at its beginning. */
+static void *row_at(const struct weights *w, void *begin, enum dtype type, int tensor, int row)
 {
 	size_t skip = tensor_of(w, tensor)->matrix ? 0 : (size_t)row;
 
-	return flat_at(flat, type, w->at[tensor] + skip * (size_t)own_columns(w, tensor));
+	return flat_at(begin, type, skip * (size_t)own_columns(w, tensor));
 }
 
 void weights_read_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
 		       int row, int rows, float *values)
 {
-	void *at = rows_at(w, flat, type, tensor, row);
+	void *begin = flat_at(flat, type, w->at[tensor]);
+	void *at = row_at(w, begin, type, tensor, row);
 
 	if (tensor_of(w, tensor)->matrix)
 		device_matrix_read(w->dev, at, type, own_rows(w, tensor),
@@ -56,10 +58,10 @@ void weights_read_rows(const struct weights *w, void *flat, enum dtype type, int
 			    values);
 }
 
-void weights_write_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
-			int row, int rows, const float *values)
+static void write_rows(const struct weights *w, void *begin, enum dtype type, int tensor,
+		       int row, int rows, const float *values)
 {
-	void *at = rows_at(w, flat, type, tensor, row);
+	void *at = row_at(w, begin, type, tensor, row);
 
 	if (tensor_of(w, tensor)->matrix)
 		device_matrix_write(w->dev, at, type, own_rows(w, tensor),
@@ -69,11 +71,19 @@ void weights_write_rows(const struct weights *w, void *flat, enum dtype type, in
 			     values);
 }
 
+void weights_write_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
+			int row, int rows, const float *values)
+{
+	write_rows(w, flat_at(flat, type, w->at[tensor]), type, tensor, row, rows, values);
+}
+
 /* ---- the first values ---- */
 
 struct init_job {
 	const struct weights *w;
 	int tensor, rows; /* that are made at once */
+	void *begin;	  /* of the tensor, of that type */
+	enum dtype type;
 	uint64_t seed;
 	float *values; /* (threads, elements) */
 	size_t elements;
@@ -108,32 +118,63 @@ static void init_rows(void *arg, int part, int parts)
 
 		for (int r = 0; r < n; r++)
 			fill(job, row + r, values + (size_t)r * (size_t)columns);
-		weights_write_rows(w, w->param, w->type, job->tensor, row, n, values);
+		write_rows(w, job->begin, job->type, job->tensor, row, n, values);
 	}
 }
 
-static enum status init_parameters(const struct weights *w, uint64_t seed, struct error *err)
+static enum status begin_job(struct init_job *job, struct error *err)
 {
+	const struct weights *w = job->w;
 	size_t widest = (size_t)model_widest(w->model);
-	struct init_job job = {.w = w, .seed = seed};
 
-	job.elements = widest > INIT_ELEMENTS ? widest : INIT_ELEMENTS;
-	job.values =
-		malloc((size_t)device_threads(w->dev) * job.elements * sizeof(*job.values));
-	if (!job.values)
+	job->elements = widest > INIT_ELEMENTS ? widest : INIT_ELEMENTS;
+	job->values =
+		malloc((size_t)device_threads(w->dev) * job->elements * sizeof(*job->values));
+	if (!job->values)
 		return FAIL(err, ERR_MEMORY, "no memory to initialise layers of width %zu",
 			    widest);
-	for (job.tensor = 0; job.tensor < w->model->n_tensors; job.tensor++) {
-		if (w->at[job.tensor] == WEIGHTS_ELSEWHERE)
-			continue;
-		job.rows = imax(1, INIT_ELEMENTS / own_columns(w, job.tensor));
-		if (tensor_of(w, job.tensor)->matrix)
-			device_parallel(w->dev, init_rows, &job);
-		else /* short, and written with all threads of the device */
-			init_rows(&job, 0, 1);
-	}
-	free(job.values);
 	return OK;
+}
+
+static void make_tensor(struct init_job *job, int tensor, void *begin)
+{
+	const struct weights *w = job->w;
+
+	job->tensor = tensor;
+	job->begin = begin;
+	job->rows = imax(1, INIT_ELEMENTS / own_columns(w, tensor));
+	if (tensor_of(w, tensor)->matrix)
+		device_parallel(w->dev, init_rows, job);
+	else /* short, and written with all threads of the device */
+		init_rows(job, 0, 1);
+}
+
+enum status weights_make(const struct weights *w, void *flat, enum dtype type, uint64_t seed,
+			 struct error *err)
+{
+	struct init_job job = {.w = w, .type = type, .seed = seed};
+	enum status st;
+
+	TRY(begin_job(&job, err));
+	for (int i = 0; i < w->model->n_tensors; i++)
+		if (w->at[i] != WEIGHTS_ELSEWHERE)
+			make_tensor(&job, i, flat_at(flat, type, w->at[i]));
+out:
+	free(job.values);
+	return st;
+}
+
+enum status weights_make_one(const struct weights *w, int tensor, void *begin, enum dtype type,
+			     uint64_t seed, struct error *err)
+{
+	struct init_job job = {.w = w, .type = type, .seed = seed};
+	enum status st;
+
+	TRY(begin_job(&job, err));
+	make_tensor(&job, tensor, begin);
+out:
+	free(job.values);
+	return st;
 }
 
 /* ---- places ---- */
@@ -183,7 +224,7 @@ enum status weights_init(struct weights *w, struct device *dev, const struct mod
 	TRY(device_alloc_shared(dev, MEMORY_GRADS, w->size * dtype_size(w->grad_type),
 				"the gradients", &w->grad, err));
 	if (!o->plan)
-		TRY(init_parameters(w, o->seed, err));
+		TRY(weights_make(w, w->param, w->type, o->seed, err));
 out:
 	if (st != OK)
 		weights_release(w);

@@ -47,6 +47,12 @@ size_t weights_tensor_size(const struct weights *w, int tensor);
 /* Has every rank of the group of slices all of it? Then the first counts it. */
 bool weights_is_replicated(const struct weights *w, int tensor);
 
+/* The first values of all that is here, in a flat array of any type; or of one tensor alone. */
+enum status weights_make(const struct weights *w, void *flat, enum dtype type, uint64_t seed,
+			 struct error *err);
+enum status weights_make_one(const struct weights *w, int tensor, void *begin, enum dtype type,
+			     uint64_t seed, struct error *err);
+
 /* Rows of this rank's part of a tensor that is here, of a flat array. */
 void weights_read_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
 		       int row, int rows, float *values);
