@@ -13,6 +13,20 @@
 /* Steps that take longer than this may not end in time after a signal. */
 enum { KEEP_MS = 100 };
 
+/* Gradients are fp32, or of the type of the weights. */
+static enum status check_grad_dtype(const struct config *c, struct error *err)
+{
+	enum dtype wanted = c->grad_dtype == GRAD_FP16	 ? DTYPE_F16
+			    : c->grad_dtype == GRAD_BF16 ? DTYPE_BF16
+							 : DTYPE_F32;
+
+	if (wanted == DTYPE_F32 || (int)wanted == c->precision)
+		return OK;
+	FAIL(err, ERR_USAGE, "--grad-dtype %s with --precision %s", precision_names[wanted],
+	     precision_names[c->precision]);
+	return HINT(err, "use --precision %s, or --grad-dtype auto", precision_names[wanted]);
+}
+
 enum status training_prepare(struct training *t, struct error *err)
 {
 	struct config *c = &t->config;
@@ -24,6 +38,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	kind = schedule_for(kind, c->pp);
 	c->chunks = schedule_chunks(kind, c->chunks);
 	TRY(training_choose_precision(t, err));
+	TRY(check_grad_dtype(c, err));
 	TRY(training_open_data(t, err));
 	TRY(training_build_model(t, err));
 	TRY(training_plan_course(t, err));
@@ -88,6 +103,8 @@ static enum dtype grad_type_of(const struct config *c)
 	case GRAD_FP32:
 		return DTYPE_F32;
 	case GRAD_16:
+	case GRAD_FP16:
+	case GRAD_BF16:
 		return (enum dtype)c->precision;
 	case GRAD_AUTO:
 		break;

@@ -25,7 +25,9 @@ enum config_transport { CONFIG_TRANSPORTS(CONFIG_TRANSPORT) };
 enum { PRECISION_AUTO = PRECISION_COUNT };
 extern const char *const config_precision_names[]; /* NULL-terminated */
 
-#define CONFIG_GRAD_DTYPES(X)	     X(AUTO, "auto") X(FP32, "fp32") X(16, "16")
+/* 16: that of the weights. */
+#define CONFIG_GRAD_DTYPES(X) \
+	X(AUTO, "auto") X(FP32, "fp32") X(16, "16") X(FP16, "fp16") X(BF16, "bf16")
 #define CONFIG_GRAD_DTYPE(name, ...) GRAD_##name,
 enum config_grad_dtype { CONFIG_GRAD_DTYPES(CONFIG_GRAD_DTYPE) };
 

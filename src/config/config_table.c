@@ -110,7 +110,8 @@ static const struct option options[] = {
 	{"amp", .group = "Precision", .type = OPTION_FLAG, AT(amp), .initial = "false",
 	 .unsaved = true, .help = "the same as --precision fp16"},
 	{"grad-dtype", .group = "Precision", CHOICE(grad_dtype, grad_dtypes), .initial = "auto",
-	 .help = "of gradients in 16-bit training; auto: fp32 beyond 256 micro-batches (bf16: 32), else 16 bit"},
+	 .help = "of gradients, and of the messages that sum them, in 16-bit training; auto: fp32 beyond 256 micro-batches (bf16: 32), else "
+	 "16, which is what --precision says; fp16, bf16: 16 by its name"},
 	{"loss-scale", .group = "Precision", .type = OPTION_FLOAT, AT(loss_scale), .initial = "dynamic",
 	 .zero = "dynamic", .meta = "X", .min = 1e-6, .max = 1e12,
 	 .help = "fp16: factor of the loss; dynamic: as PyTorch's GradScaler"},

@@ -82,6 +82,9 @@ grep -q '"loss": null' nan/metrics.jsonl && fail "a loss is not finite"
 "$KOLM" train --dim 32 --depth 2 --precision fp16 --lr 1000000 --steps 100 --max-bad-steps off --quiet --run-dir gone 2>err.txt
 [ $? = 1 ] || fail "a run that diverges: $(cat err.txt)"
 grep -q "gradients are not finite even with a loss scale of" err.txt || fail "diverging: $(cat err.txt)"
+"$KOLM" train --dim 16 --precision bf16 --grad-dtype bf16 --dp 2 --steps 2 --quiet --run-dir named || fail "--grad-dtype bf16"
+grep -q '"grad_dtype": "bf16"' named/summary.json || fail "--grad-dtype bf16 is not kept"
+expect_error 2 "--grad-dtype bf16 with --precision fp32.*--precision bf16" "$KOLM" train --grad-dtype bf16
 expect_error 2 "--amp contradicts --precision bf16" "$KOLM" train --amp --precision bf16
 
 # The largest batch: one more is refused, with what needs how much.
