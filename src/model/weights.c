@@ -28,7 +28,8 @@ size_t weights_tensor_size(const struct weights *w, int tensor)
 	size_t n = tensor_of(w, tensor)->matrix ? device_matrix_size(w->dev, rows, columns)
 						: (size_t)rows * (size_t)columns;
 
-	return (size_t)round_up((int64_t)n, LINE_FLOATS);
+	/* The next one begins at a cache line in 16 bit too. */
+	return (size_t)round_up((int64_t)n, 2 * LINE_FLOATS);
 }
 
 bool weights_is_replicated(const struct weights *w, int tensor)
