@@ -85,7 +85,7 @@ struct allocation {
 struct device {
 	const struct device_ops *ops;
 	void *state; /* the implementation's own */
-	char description[128];
+	char description[192];
 	int threads, cores;
 	bool plan;		   /* see device_options */
 	uintptr_t next;		   /* address that a plan hands out */

@@ -59,7 +59,7 @@ struct trace {
 	bool base;   /* every message is waited for where it stands */
 	bool linked; /* virtual links: what a message takes is known */
 	double latency_ns, ns_per_byte;
-	char device[128];
+	char device[192];
 	struct trace_prediction before;
 	int first_step, last_step;
 	struct trace_rank *ranks;   /* (grid_size) */
