@@ -262,3 +262,19 @@ enum status checkpoint_find(struct checkpoint *c, const char *place, bool sums, 
 out:
 	return st;
 }
+
+enum status checkpoint_need(struct checkpoint *c, const char *place, struct error *err)
+{
+	enum status st;
+	bool found;
+
+	TRY(checkpoint_find(c, place, true, &found, err));
+	if (!found) {
+		FAIL(err, ERR_USAGE, "%.300s has no checkpoint that can be used", place);
+		return HINT(err,
+			    "give a run that was started with --save or --save-every, or a "
+			    "folder step-N of its checkpoints");
+	}
+out:
+	return st;
+}

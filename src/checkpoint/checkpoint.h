@@ -57,6 +57,8 @@ enum status checkpoint_parse(struct checkpoint *c, const char *bytes, size_t siz
  */
 enum status checkpoint_find(struct checkpoint *c, const char *place, bool sums, bool *found,
 			    struct error *err);
+/* The same of a place that must have one. */
+enum status checkpoint_need(struct checkpoint *c, const char *place, struct error *err);
 
 /* The number in step-N, or -1. */
 int64_t checkpoint_step_of(const char *name);

@@ -46,15 +46,8 @@ static enum status open_one(struct checkpoint *c, struct safetensors *model, con
 {
 	char path[PATH_MAX];
 	enum status st;
-	bool found;
 
-	TRY(checkpoint_find(c, place, true, &found, err));
-	if (!found) {
-		FAIL(err, ERR_USAGE, "%.300s has no checkpoint that can be used", place);
-		return HINT(err,
-			    "give a run that was started with --save or --save-every, or a "
-			    "folder step-N of its checkpoints");
-	}
+	TRY(checkpoint_need(c, place, err));
 	TRY(file_path(path, c->folder, checkpoint_part_names[PART_MODEL], err));
 	TRY(safetensors_map(model, path, err));
 out:

@@ -9,11 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-static bool is_first(const struct training *t)
-{
-	return t->rank->number == 0;
-}
-
 /* When mpirun ends a job it closes our output first, and then sends the signal. */
 static bool is_ending(const struct training *t)
 {

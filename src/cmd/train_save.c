@@ -15,11 +15,6 @@
 enum { WRITING = 1, FAILED = 1 << 20 };
 enum { NICENESS = 10, POLL_MS = 50 };
 
-static bool is_first(const struct training *t)
-{
-	return t->rank->number == 0;
-}
-
 /* ---- threads beside ---- */
 
 static void *run_beside(void *arg)

@@ -33,16 +33,10 @@ static bool find_best(struct checkpoint *c, const char *place)
 static enum status find_checkpoint(struct checkpoint *c, const char *place, struct error *err)
 {
 	enum status st = OK;
-	bool found = find_best(c, place), best = found;
+	bool best = find_best(c, place);
 
-	if (!found)
-		TRY(checkpoint_find(c, place, true, &found, err));
-	if (!found) {
-		FAIL(err, ERR_USAGE, "%.300s has no checkpoint that can be used", place);
-		return HINT(err,
-			    "give a run that was started with --save or --save-every, or a "
-			    "folder step-N of its checkpoints");
-	}
+	if (!best)
+		TRY(checkpoint_need(c, place, err));
 	log_info("checkpoint: %s, after step %lld%s", c->folder, (long long)c->step,
 		 best ? ", the best of the run" : "");
 out:

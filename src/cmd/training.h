@@ -94,6 +94,12 @@ struct training {
 	struct kept kept;
 };
 
+/* Is this the rank that speaks and writes for all? */
+static inline bool is_first(const struct training *t)
+{
+	return t->rank->number == 0;
+}
+
 /* With its command line; released and freed by training_free. NULL: no memory. */
 struct training *training_new(int argc, char *const *argv, struct error *err);
 void training_free(struct training *t);

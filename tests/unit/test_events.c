@@ -1,5 +1,5 @@
 /* test_events.c - event files for TensorBoard: written, read back, cut anywhere, spoiled. */
-#include "testing.h"
+#include "own_folder.h"
 
 #include "base/crc32c.h"
 #include "base/file.h"
@@ -10,22 +10,6 @@
 #include <sys/stat.h>
 
 static struct error err;
-static char folder[256];
-
-static int make_folder(void **state)
-{
-	(void)state;
-	test_folder(folder, sizeof(folder));
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	test_folder_remove(folder);
-	return 0;
-}
-
 /* Those of RFC 3720, B.4, and the usual check value. */
 static void checksums_are_those_of_the_standard(void **state)
 {

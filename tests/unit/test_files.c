@@ -1,5 +1,5 @@
 /* test_files.c - files are written whole or not at all; safetensors are strict. */
-#include "testing.h"
+#include "own_folder.h"
 
 #include "base/file.h"
 #include "base/safetensors.h"
@@ -7,22 +7,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
-
-static char folder[256];
-
-static int make_folder(void **state)
-{
-	(void)state;
-	test_folder(folder, sizeof(folder));
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	test_folder_remove(folder);
-	return 0;
-}
 
 static const char *in_folder(const char *name)
 {

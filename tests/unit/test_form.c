@@ -1,5 +1,5 @@
 /* test_form.c - how a file was read, written down and used for other files; scaling; gzip. */
-#include "testing.h"
+#include "own_folder.h"
 
 #include "base/file.h"
 #include "data/data.h"
@@ -8,22 +8,6 @@
 #include <jansson.h>
 
 static struct error err;
-static char folder[256];
-
-static int make_folder(void **state)
-{
-	(void)state;
-	test_folder(folder, sizeof(folder));
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	test_folder_remove(folder);
-	return 0;
-}
-
 /* A file of the folder, as a specification that is valid until the next call. */
 static const char *put(const char *name, const char *text)
 {

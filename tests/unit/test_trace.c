@@ -1,4 +1,5 @@
 /* test_trace.c - timeline.json of real runs against the format and the schedule. */
+#include "own_folder.h"
 #include "timeline_format.h"
 
 #include "cmd/cmd.h"
@@ -8,22 +9,6 @@
 #include <sys/wait.h>
 
 static struct error err;
-static char folder[256];
-
-static int make_folder(void **state)
-{
-	(void)state;
-	test_folder(folder, sizeof(folder));
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	test_folder_remove(folder);
-	return 0;
-}
-
 /* ---- runs ---- */
 
 struct run_case {

@@ -25,6 +25,15 @@ INLINE void fetch_gradients(const char *w, size_t w_stride, int r, const int pan
 			1, 3);
 }
 
+/* Vector j of an input's sums to the gradients. */
+INLINE void put_sum(char *w, size_t w_stride, int i, const int j, vec sum, bool accumulate,
+		    const enum dtype type)
+{
+	size_t at = (size_t)(j / VPP) * w_stride + (size_t)(i * PANEL) + (size_t)(j % VPP) * VL;
+
+	store_as(w, at, accumulate ? load_as(w, at, type) + sum : sum, type);
+}
+
 /* VL of the lanes. */
 INLINE vec lanes_from(vec16 v, const int first)
 {
@@ -72,13 +81,9 @@ INLINE void weight_pairs(const struct weight_tile *t, const int inputs, const in
 	UNROLL
 	for (int i = 0; i < inputs; i++) {
 		UNROLL
-		for (int j = 0; j < panels * VPP; j++) {
-			size_t at = (size_t)(j / VPP) * w_stride + (size_t)(i * PANEL) +
-				    (size_t)(j % VPP) * VL;
-			vec part = lanes_from(sum[i][j / VPP], j % VPP * VL);
-
-			store_as(w, at, accumulate ? load_as(w, at, type) + part : part, type);
-		}
+		for (int j = 0; j < panels * VPP; j++)
+			put_sum(w, w_stride, i, j, lanes_from(sum[i][j / VPP], j % VPP * VL),
+				accumulate, type);
 	}
 }
 
@@ -119,14 +124,8 @@ INLINE void weight_floats(const struct weight_tile *t, const int inputs, const i
 	UNROLL
 	for (int i = 0; i < inputs; i++) {
 		UNROLL
-		for (int j = 0; j < panels * VPP; j++) {
-			size_t at = (size_t)(j / VPP) * w_stride + (size_t)(i * PANEL) +
-				    (size_t)(j % VPP) * VL;
-
-			store_as(w, at,
-				 accumulate ? load_as(w, at, type) + sum[i][j] : sum[i][j],
-				 type);
-		}
+		for (int j = 0; j < panels * VPP; j++)
+			put_sum(w, w_stride, i, j, sum[i][j], accumulate, type);
 	}
 }
 
@@ -169,7 +168,6 @@ static void simd_backward_weight(const struct linear *l, int p0, int p1, float *
 		int width = layout_slab_width(l->in, s);
 		size_t panel = layout_panel_size(width);
 		size_t slab = layout_slab_offset(l->out, s);
-
 		int inputs = imin(SLAB, l->in - s * SLAB);
 
 		if (in_pairs)
