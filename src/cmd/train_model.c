@@ -91,6 +91,10 @@ enum status training_build_model(struct training *t, struct error *err)
 	case MODEL_MLP:
 		TRY(build_mlp(t, err));
 		break;
+	case MODEL_GPT:
+	case MODEL_LLAMA:
+		st = FAIL(err, ERR_USAGE, "models of language can't be built yet");
+		goto out;
 	}
 	t->loss = t->data.labelled ? &loss_cross_entropy : &loss_mse;
 out:

@@ -46,7 +46,18 @@ enum config_log_format { CONFIG_LOG_FORMATS(CONFIG_LOG_FORMAT) };
 enum config_progress { CONFIG_PROGRESSES(CONFIG_PROGRESS) };
 extern const char *const progress_names[];
 
-enum { DIM_MAX = 1 << 20, DEPTH_MAX = 4096, STEPS_MAX = 10000000 };
+enum { DIM_MAX = 1 << 20, DEPTH_MAX = 4096, STEPS_MAX = 10000000, CONTEXT_MAX = 1 << 20 };
+
+/* Sizes of known models; see language.c. */
+#define CONFIG_PRESETS(X) \
+	X(NONE, "none")   \
+	X(GPT2, "gpt2") X(GPT2_MEDIUM, "gpt2-medium") X(NANO, "nano") X(CHAR, "char")
+#define CONFIG_PRESET(name, ...) PRESET_##name,
+enum config_preset { CONFIG_PRESETS(CONFIG_PRESET) };
+
+#define CONFIG_GELUS(X)	       X(TANH, "tanh") X(EXACT, "exact")
+#define CONFIG_GELU(name, ...) GELU_##name,
+enum config_gelu { CONFIG_GELUS(CONFIG_GELU) };
 
 /* Along which axis the grid of a run that goes on without a rank is smaller. */
 #define CONFIG_ELASTICS(X)	  X(DP, "dp") X(NONE, "none")
@@ -66,7 +77,17 @@ struct config {
 	bool residual;
 	double dropout;
 	int activation; /* enum activation */
-	int loss;	/* enum data_task */
+	/* the model, of language */
+	int preset; /* enum config_preset */
+	int layers, heads, context;
+	int kv_heads, ffn, vocab; /* 0: auto */
+	char tokenizer[PATH_MAX];
+	bool no_bias;
+	int gelu; /* enum config_gelu */
+	double rope_theta, norm_eps;
+	int recompute; /* enum recompute */
+	bool sequence_parallel;
+	int loss; /* enum data_task */
 	/* the batch: batch = dp * micro_batches * micro_batch_size */
 	int batch, micro_batches, micro_batch_size;
 	/* how it is run */
@@ -142,6 +163,11 @@ enum status config_read(struct config *c, int argc, char *const *argv, struct er
 enum status config_read_resume(struct config *c, struct error *err);
 /* course.c, a part of it: what must hold between the options of the course of a training. */
 enum status config_check_course(struct config *c, struct error *err);
+/* language.c, a part of it: what a preset and the kind of model say where nobody else does,
+   and what must hold between sizes. */
+enum status config_check_language(struct config *c, struct error *err);
+/* Is it a model of language? */
+bool config_is_language(const struct config *c);
 /* When steps is known: with what warm-up they are measured; the rate of each of them. */
 enum status config_settle_warmup(struct config *c, struct error *err);
 enum status config_lr_schedule(const struct config *c, struct lr_schedule *s,

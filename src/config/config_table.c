@@ -12,6 +12,9 @@
 const char *const engine_names[] = {NAMES_OF(CONFIG_ENGINES)};
 
 static const char *const models[] = {NAMES_OF(MODELS)};
+static const char *const preset_names[] = {NAMES_OF(CONFIG_PRESETS)};
+static const char *const gelu_names[] = {NAMES_OF(CONFIG_GELUS)};
+static const char *const recompute_names[] = {NAMES_OF(RECOMPUTES)};
 const char *const config_precision_names[] = {NAMES_OF(CONFIG_PRECISIONS)};
 static const char *const grad_dtypes[] = {NAMES_OF(CONFIG_GRAD_DTYPES)};
 static const char *const transports[] = {NAMES_OF(CONFIG_TRANSPORTS)};
@@ -40,9 +43,11 @@ static const struct option options[] = {
 	 .help = "as torchrun has it: checked against the ranks on each machine"},
 
 	{"model", .group = "Model", CHOICE(model, models), .initial = "mlp",
-	 .help = "a stack of linear layers"},
+	 .help = "mlp: a stack of linear layers; gpt: GPT-2; llama: rms norm, rotary positions, gated layers, grouped queries"},
+	{"preset", .group = "Model", CHOICE(preset, preset_names), .initial = "none",
+	 .help = "sizes of a known gpt: gpt2 (124M), gpt2-medium; nano and char: nanoGPT's settings for characters, with the course of their training"},
 	{"dim", .group = "Model", .type = OPTION_INT, AT(dim), .initial = "1024", .meta = "N",
-	 .min = 1, .max = DIM_MAX, .help = "width of the layers"},
+	 .min = 1, .max = DIM_MAX, .help = "width of the layers; gpt and llama: 128 if nothing is said"},
 	{"depth", .group = "Model", .type = OPTION_INT, AT(depth), .initial = "8", .meta = "N",
 	 .min = 1, .max = DEPTH_MAX, .help = "number of layers"},
 	{"widths", .group = "Model", .type = OPTION_STRING, TEXT_AT(widths), .initial = "",
@@ -58,10 +63,38 @@ static const struct option options[] = {
 	 .meta = "P", .min = 0, .max = 0.99,
 	 .help = "share of what every layer but the last yields that is set to 0 in training"},
 
+	{"layers", .group = "Language model", .type = OPTION_INT, AT(layers), .initial = "4", .meta = "N",
+	 .min = 1, .max = DEPTH_MAX, .help = "number of blocks of attention and feed-forward"},
+	{"heads", .group = "Language model", .type = OPTION_INT, AT(heads), .initial = "4", .meta = "N",
+	 .min = 1, .max = 1024, .help = "of attention; they divide --dim"},
+	{"kv-heads", .group = "Language model", .type = OPTION_INT, AT(kv_heads), .initial = "auto", .zero = "auto",
+	 .meta = "N", .min = 1, .max = 1024, .help = "llama: heads of keys and values, shared by groups of queries; auto: as many as --heads"},
+	{"ffn", .group = "Language model", .type = OPTION_INT, AT(ffn), .initial = "auto", .zero = "auto",
+	 .meta = "N", .min = 1, .max = DIM_MAX, .help = "width inside of the feed-forward layers; auto: 4 times --dim, of llama 8/3 of it, rounded up"},
+	{"context", .group = "Language model", .type = OPTION_INT, AT(context), .initial = "64", .meta = "T",
+	 .min = 1, .max = CONTEXT_MAX, .help = "tokens of a sample"},
+	{"vocab", .group = "Language model", .type = OPTION_INT, AT(vocab), .initial = "auto", .zero = "auto",
+	 .meta = "N", .min = 2, .max = DIM_MAX, .help = "tokens that there are; auto: those of the tokenizer, or 256 of made-up data"},
+	{"tokenizer", .group = "Language model", .type = OPTION_STRING, TEXT_AT(tokenizer), .initial = "auto",
+	 .meta = "auto|byte|char|bpe|FILE", .help = "how text becomes tokens: bytes, characters, learned pieces (--vocab of them), or a tokenizer.json; "
+	 "see kolm tokenizer"},
+	{"no-bias", .group = "Language model", .type = OPTION_FLAG, AT(no_bias), .initial = "false",
+	 .help = "gpt: products and norms without a bias, as nanoGPT has it"},
+	{"gelu", .group = "Language model", CHOICE(gelu, gelu_names), .initial = "tanh",
+	 .help = "gpt: the approximation that GPT-2 has, or the exact one"},
+	{"rope-theta", .group = "Language model", .type = OPTION_FLOAT, AT(rope_theta), .initial = "10000",
+	 .meta = "X", .min = 1, .max = 1e12, .help = "llama: base of the rotary positions"},
+	{"norm-eps", .group = "Language model", .type = OPTION_FLOAT, AT(norm_eps), .initial = "1e-5",
+	 .meta = "X", .min = 1e-12, .max = 1, .help = "what norms add to the variance"},
+	{"recompute", .group = "Language model", CHOICE(recompute, recompute_names), .initial = "none",
+	 .help = "keep less of a micro-batch and compute it again before its backward pass: all of each block's attention, or all of each block"},
+	{"sequence-parallel", .group = "Language model", .type = OPTION_FLAG, AT(sequence_parallel), .initial = "false",
+	 .help = "with --mp: norms, dropout and residual connections on a part of the rows each"},
+
 	{"data", .group = "Data", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
-	 .meta = "synthetic|noise|csv:FILE|idx:IMAGES,LABELS",
-	 .help = "synthetic is learnable (synthetic:X multiplies its targets with X), noise is not; csv: numbers, the last column is the label or target; "
-	 "files may be compressed by gzip"},
+	 .meta = "synthetic|noise|csv:FILE|idx:IMAGES,LABELS|text:PATH|tokens:FILE",
+	 .help = "synthetic is learnable (synthetic:X: targets times X), noise is not; csv: numbers, the last column is learned; "
+	 "text: a file or folder, for language models"},
 	{"loss", .group = "Data", CHOICE(loss, data_task_names), .initial = "auto",
 	 .help = "auto: cross-entropy where what is learned is text or whole numbers of few classes, otherwise mse"},
 	{"target", .group = "Data", .type = OPTION_STRING, TEXT_AT(target), .initial = "",
@@ -252,6 +285,7 @@ static const char *const examples[] = {
 	"kolm train --data csv:digits.csv --dim 64 --depth 3 --optimizer adamw",
 	"kolm train --widths 784,512,256,10 --norm layer --activation gelu",
 	"kolm train --dp 2 --pp 2 --mp 2 --micro-batches 4  # 8 ranks",
+	"kolm train --model gpt --data text:book.txt --context 128 --steps 500",
 	"kolm train --pp 4 --schedule zb-h1 --micro-batches 8",
 	"kolm train --precision fp16 --optimizer adamw",
 	"kolm train --data csv:digits.csv --epochs 20 --eval-every 50 --patience 5",

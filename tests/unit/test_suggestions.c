@@ -42,8 +42,8 @@ static void every_help_text_fits_a_hint(void **state)
 
 static void what_is_not_there_has_no_suggestion(void **state)
 {
-	static const char *const names[] = {"epochs",	  "num-workers", "lr-schedule", "ep",
-					    "vocab-size", "master-addr", "local-rank"};
+	static const char *const names[] = {"epochs",  "num-workers", "lr-schedule", "ep",
+					    "experts", "master-addr", "local-rank"};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
