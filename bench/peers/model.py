@@ -3,7 +3,8 @@ import torch
 from torch.nn import functional
 
 ACTIVATIONS = {"none": lambda x: x, "relu": torch.relu, "gelu": functional.gelu,
-               "tanh": torch.tanh, "silu": functional.silu}
+               "tanh": torch.tanh, "silu": functional.silu,
+               "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh")}
 EPS = 1e-5
 
 

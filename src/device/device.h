@@ -163,6 +163,14 @@ void device_norm_forward(struct device *dev, const struct norm *n);
 void device_norm_backward_input(struct device *dev, const struct norm *n);
 void device_norm_backward_weight(struct device *dev, const struct norm *n);
 
+/* See struct embedding, struct positions and struct gate for what they compute. */
+void device_embed(struct device *dev, const struct embedding *e);
+void device_embed_gradient(struct device *dev, const struct embedding *e);
+void device_add_positions(struct device *dev, const struct positions *p);
+void device_positions_gradient(struct device *dev, const struct positions *p);
+void device_gate(struct device *dev, const struct gate *g);
+void device_gate_gradient(struct device *dev, const struct gate *g);
+
 /* Numbers that kernels yield are added to doubles in device memory; here they are 0 again. */
 void device_clear(struct device *dev, double *numbers, size_t n);
 /* For the host, behind all that was computed so far; a device that computes nothing has 0. */
@@ -174,6 +182,12 @@ void device_mse(struct device *dev, struct view y, struct view target, struct vi
 /* dy = scale * d/dy sum of -log softmax(y)[label]; *sum += that sum. */
 void device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
 			  struct view dy, int rows, int columns, float scale, double *sum);
+/* The same where each rank has some of the classes. See struct class_slice: stats[slice], then
+   dy = scale * (softmax - onehot), *sum += the loss and, unless NULL, *correct += rows in which
+   no class has a larger value than the label. */
+void device_class_stats(struct device *dev, const struct class_slice *c);
+void device_class_loss(struct device *dev, const struct class_slice *c, double *sum,
+		       double *correct);
 /* *count += rows whose largest value is that of their label. */
 void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
 			  int columns, double *count);

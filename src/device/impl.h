@@ -39,12 +39,21 @@ struct device_ops {
 	void (*norm_forward)(struct device *dev, const struct norm *n);
 	void (*norm_backward_input)(struct device *dev, const struct norm *n);
 	void (*norm_backward_weight)(struct device *dev, const struct norm *n);
+	void (*embed)(struct device *dev, const struct embedding *e);
+	void (*embed_gradient)(struct device *dev, const struct embedding *e);
+	void (*add_positions)(struct device *dev, const struct positions *p);
+	void (*positions_gradient)(struct device *dev, const struct positions *p);
+	void (*gate)(struct device *dev, const struct gate *g);
+	void (*gate_gradient)(struct device *dev, const struct gate *g);
 	void (*clear)(struct device *dev, double *numbers, size_t n);
 	void (*numbers)(struct device *dev, const double *numbers, size_t n, double *out);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
 		    int rows, int columns, float scale, double *sum);
 	void (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
 			      struct view dy, int rows, int columns, float scale, double *sum);
+	void (*class_stats)(struct device *dev, const struct class_slice *c);
+	void (*class_loss)(struct device *dev, const struct class_slice *c, double *sum,
+			   double *correct);
 	void (*count_correct)(struct device *dev, struct view y, const int32_t *labels,
 			      int rows, int columns, double *count);
 	void (*update)(struct device *dev, const struct update *u, size_t n, double *squares);

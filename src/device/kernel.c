@@ -92,6 +92,36 @@ void device_norm_backward_weight(struct device *dev, const struct norm *n)
 	dev->ops->norm_backward_weight(dev, n);
 }
 
+void device_embed(struct device *dev, const struct embedding *e)
+{
+	dev->ops->embed(dev, e);
+}
+
+void device_embed_gradient(struct device *dev, const struct embedding *e)
+{
+	dev->ops->embed_gradient(dev, e);
+}
+
+void device_add_positions(struct device *dev, const struct positions *p)
+{
+	dev->ops->add_positions(dev, p);
+}
+
+void device_positions_gradient(struct device *dev, const struct positions *p)
+{
+	dev->ops->positions_gradient(dev, p);
+}
+
+void device_gate(struct device *dev, const struct gate *g)
+{
+	dev->ops->gate(dev, g);
+}
+
+void device_gate_gradient(struct device *dev, const struct gate *g)
+{
+	dev->ops->gate_gradient(dev, g);
+}
+
 void device_clear(struct device *dev, double *numbers, size_t n)
 {
 	dev->ops->clear(dev, numbers, n);
@@ -112,6 +142,17 @@ void device_cross_entropy(struct device *dev, struct view y, const int32_t *labe
 			  struct view dy, int rows, int columns, float scale, double *sum)
 {
 	dev->ops->cross_entropy(dev, y, labels, dy, rows, columns, scale, sum);
+}
+
+void device_class_stats(struct device *dev, const struct class_slice *c)
+{
+	dev->ops->class_stats(dev, c);
+}
+
+void device_class_loss(struct device *dev, const struct class_slice *c, double *sum,
+		       double *correct)
+{
+	dev->ops->class_loss(dev, c, sum, correct);
 }
 
 void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,

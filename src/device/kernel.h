@@ -50,7 +50,8 @@ static inline size_t view_bytes(struct view v, int rows)
 	X(RELU, "relu", OUTPUT)  \
 	X(GELU, "gelu", INPUT)   \
 	X(TANH, "tanh", OUTPUT)  \
-	X(SILU, "silu", INPUT)
+	X(SILU, "silu", INPUT)   \
+	X(GELU_TANH, "gelu-tanh", INPUT)
 #define ACTIVATION(name, ...) ACT_##name,
 enum activation { ACTIVATIONS(ACTIVATION) };
 enum { ACT_COUNT = NAMES_COUNT(ACTIVATIONS) };
@@ -131,6 +132,57 @@ bool dropout_keeps(const struct dropout *d, int64_t row, int64_t column);
 uint64_t dropout_bound(const struct dropout *d);
 /* What is kept is multiplied by this. */
 float dropout_factor(const struct dropout *d);
+
+/*
+ * Rows of a table by number: y[r] = W[tokens[r] - first]. W is a matrix (count, columns) in the
+ * device's layout of weights, so that a product can share it. A token outside of
+ * first .. first + count - 1 is somebody else's: its row of y is zero, and its gradient is left
+ * out. dW (+)= the rows of dy that have its token, summed in fp32 in their order, rounded once.
+ */
+struct embedding {
+	int rows, columns, first, count;
+	const int32_t *tokens; /* (rows) */
+	void *table;	       /* W, or dW when it is written */
+	enum dtype type;       /* of the table */
+	struct view y;	       /* (rows, columns): y or dy */
+	bool accumulate;       /* gradient: add to what is there, else overwrite all of it */
+};
+
+/*
+ * Learned positions: row r is at position (first + r) % length. y += table[position];
+ * dtable (+)= the rows of dy that are there, summed in fp32 in their order, rounded once.
+ */
+struct positions {
+	int rows, columns, length;
+	int64_t first;
+	void *table;	 /* (length, columns) row by row, or its gradient */
+	enum dtype type; /* of the table */
+	struct view y;	 /* (rows, columns): y or dy */
+	bool accumulate; /* gradient: add to what is there, else overwrite all of it */
+};
+
+/* y = act(gate) * up, where gate and up are side by side; and the gradient of both from dy. */
+struct gate {
+	int rows, columns;
+	enum activation act;
+	struct view x, dx; /* (rows, 2 * columns): gate | up; dx may be x */
+	struct view y, dy; /* (rows, columns) */
+};
+
+/*
+ * Cross-entropy where every rank of a group has some of the classes. First each writes down
+ * what the others need of its slice, for every row: the maximum, the sum of exp(y - maximum),
+ * and the label's y (-INFINITY where that is elsewhere). With those of all slices each has the
+ * same loss, to the bit, and its part of the gradient.
+ */
+struct class_slice {
+	int rows, columns, first; /* classes first .. first + columns - 1 are here */
+	struct view y, dy;	  /* (rows, columns); dy may be y */
+	const int32_t *labels;	  /* (rows), of all classes */
+	float *stats;		  /* (slices, rows, 3) */
+	int slices, slice;	  /* of how many, which this is */
+	float scale;		  /* of the gradient */
+};
 
 #define OPTIMIZERS(X)           \
 	X(SGD, "sgd")           \

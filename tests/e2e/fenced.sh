@@ -59,7 +59,7 @@ draw() {
 	pick "--dim 24 --depth 6" "--dim 16 --depth 7 --residual" "--widths 10,24,20,12,12,8,8"; options="$options $picked"
 	pick none layer rms; options="$options --norm $picked"
 	pick 0 0 0.2; options="$options --dropout $picked"
-	pick none relu gelu tanh silu; options="$options --activation $picked"
+	pick none relu gelu tanh silu gelu-tanh; options="$options --activation $picked"
 	pick naive gpipe 1f1b interleaved zb-h1; options="$options --schedule $picked"
 	pick fp32 fp16 bf16; options="$options --precision $picked"
 	pick sgd momentum adamw; options="$options --optimizer $picked"

@@ -18,6 +18,7 @@ ACTIVATIONS = {
     "gelu": lambda z: 0.5 * z * (1 + math.erf(z / math.sqrt(2))),
     "tanh": math.tanh,
     "silu": lambda z: z / (1 + math.exp(-z)),
+    "gelu-tanh": lambda z: 0.5 * z * (1 + math.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))),
 }
 
 

@@ -54,6 +54,51 @@ static void kernels_take_the_time_of_their_bytes(void **state)
 	device_close(dev);
 }
 
+/* The same of language models: a table of 50 rows, 7 positions. */
+static void token_kernels_take_the_time_of_their_bytes(void **state)
+{
+	struct pace pace = {0};
+	struct device_options options = {.pace = &pace};
+	struct device *dev;
+	struct error err = {0};
+	double *number = NULL;
+	(void)state;
+
+	assert_int_equal(device_open(&dev, "virtual:bandwidth=1GB/s", &options, &err), OK);
+	for (enum dtype type = DTYPE_F32; type <= DTYPE_BF16; type++) {
+		int64_t row = COLUMNS * (int64_t)dtype_size(type), matrix = ROWS * row;
+		int64_t since = pace_now(&pace);
+		struct view v = {.stride = COLUMNS, .type = type};
+		struct embedding e = {
+			.rows = ROWS, .columns = COLUMNS, .count = 50, .y = v, .type = type};
+		struct positions p = {
+			.rows = ROWS, .columns = COLUMNS, .length = 7, .y = v, .type = type};
+		struct gate g = {.rows = ROWS, .columns = COLUMNS, .x = v, .y = v};
+		struct class_slice c = {.rows = ROWS, .columns = COLUMNS, .y = v, .slices = 2};
+
+		device_embed(dev, &e);
+		assert_int_equal(took(&pace, &since), 2 * matrix);
+		device_embed_gradient(dev, &e);
+		assert_int_equal(took(&pace, &since), 2 * matrix + 50 * row);
+		e.accumulate = true;
+		device_embed_gradient(dev, &e);
+		assert_int_equal(took(&pace, &since), 3 * matrix);
+		device_add_positions(dev, &p);
+		assert_int_equal(took(&pace, &since), 3 * matrix);
+		device_positions_gradient(dev, &p);
+		assert_int_equal(took(&pace, &since), matrix + 7 * row);
+		device_gate(dev, &g);
+		assert_int_equal(took(&pace, &since), 3 * matrix);
+		device_gate_gradient(dev, &g);
+		assert_int_equal(took(&pace, &since), 5 * matrix);
+		device_class_stats(dev, &c);
+		assert_int_equal(took(&pace, &since), matrix);
+		device_class_loss(dev, &c, number, number);
+		assert_int_equal(took(&pace, &since), 2 * matrix);
+	}
+	device_close(dev);
+}
+
 /* 2 * 10 * 1000 * 100 operations: at 1 GFLOP/s as many ns. */
 static void products_take_the_time_of_their_type(void **state)
 {
@@ -100,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_take_the_time_of_their_bytes),
+		cmocka_unit_test(token_kernels_take_the_time_of_their_bytes),
 		cmocka_unit_test(products_take_the_time_of_their_type),
 	};
 

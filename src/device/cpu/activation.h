@@ -73,6 +73,27 @@ INLINE vec vec_tanh(vec z)
 	return vec_select(a >= 0.625f, vec_select(z < 0, -far, far), near);
 }
 
+/* 2 sqrt(2/pi) (z + 0.044715 z^3): gelu with tanh is z * sigmoid of that. */
+static inline double gelu_argument(double z)
+{
+	return 1.5957691216057308 * (z + 0.044715 * z * z * z);
+}
+
+static inline double gelu_argument_slope(double z)
+{
+	return 1.5957691216057308 * (1 + 3 * 0.044715 * z * z);
+}
+
+INLINE vec vec_gelu_argument(vec z)
+{
+	return z * (z * z * 0.0713548163f + 1.59576912f);
+}
+
+INLINE vec vec_gelu_argument_slope(vec z)
+{
+	return z * z * 0.214064449f + 1.59576912f;
+}
+
 /* ---- the activations ---- */
 
 /* act(z) */
@@ -89,6 +110,8 @@ static inline double act_value(double z, enum activation act)
 		return tanh(z);
 	case ACT_SILU:
 		return z * sigmoid(z);
+	case ACT_GELU_TANH:
+		return z * sigmoid(gelu_argument(z));
 	}
 	__builtin_unreachable();
 }
@@ -108,6 +131,8 @@ INLINE vec act_values(vec z, enum activation act)
 		return vec_tanh(z);
 	case ACT_SILU:
 		return z * vec_sigmoid(z, &other);
+	case ACT_GELU_TANH:
+		return z * vec_sigmoid(vec_gelu_argument(z), &other);
 	}
 	__builtin_unreachable();
 }
@@ -127,6 +152,10 @@ static inline double act_slope(double saved, enum activation act)
 		return (1 - saved) * (1 + saved);
 	case ACT_SILU:
 		return sigmoid(saved) * (1 + saved * sigmoid(-saved));
+	case ACT_GELU_TANH:
+		return sigmoid(gelu_argument(saved)) *
+		       (1 +
+			saved * gelu_argument_slope(saved) * sigmoid(-gelu_argument(saved)));
 	}
 	__builtin_unreachable();
 }
@@ -148,6 +177,9 @@ INLINE vec act_slopes(vec saved, enum activation act)
 	case ACT_SILU:
 		share = vec_sigmoid(saved, &other);
 		return share * (saved * other + 1.0f);
+	case ACT_GELU_TANH:
+		share = vec_sigmoid(vec_gelu_argument(saved), &other);
+		return share * (saved * vec_gelu_argument_slope(saved) * other + 1.0f);
 	}
 	__builtin_unreachable();
 }

@@ -147,6 +147,11 @@ static enum status cpu_reserve(struct device *dev, int rows, int width, struct e
 			 "partial sums", err));
 		cpu->partials_size = partials;
 	}
+	if (rows > cpu->order_size) {
+		TRY(grow(dev, (void **)&cpu->order, 2 * (uint64_t)rows * sizeof(*cpu->order),
+			 "rows in the order of their tokens", err));
+		cpu->order_size = rows;
+	}
 out:
 	return st;
 }
@@ -268,10 +273,18 @@ const struct device_ops device_cpu = {
 	.norm_forward = cpu_norm_forward,
 	.norm_backward_input = cpu_norm_backward_input,
 	.norm_backward_weight = cpu_norm_backward_weight,
+	.embed = cpu_embed,
+	.embed_gradient = cpu_embed_gradient,
+	.add_positions = cpu_add_positions,
+	.positions_gradient = cpu_positions_gradient,
+	.gate = cpu_gate,
+	.gate_gradient = cpu_gate_gradient,
 	.clear = cpu_clear,
 	.numbers = cpu_numbers,
 	.mse = cpu_mse,
 	.cross_entropy = cpu_cross_entropy,
+	.class_stats = cpu_class_stats,
+	.class_loss = cpu_class_loss,
 	.count_correct = cpu_count_correct,
 	.update = cpu_update,
 	.sum_squares = cpu_sum_squares,

@@ -8,6 +8,12 @@
 
 enum { PARTIALS = 4096 }; /* partial sums of a reduction */
 
+/* A row of the input and its token. */
+struct token_row {
+	uint32_t token;
+	int32_t row;
+};
+
 struct cpu {
 	const struct kernels *kernels;
 	struct pool *pool;
@@ -16,6 +22,8 @@ struct cpu {
 	double *partials; /* PARTIALS, or one per row */
 	size_t packed_size;
 	int partials_size;
+	struct token_row *order; /* twice order_size rows, for sorting by tokens */
+	int order_size;
 };
 
 static inline struct cpu *cpu_of(struct device *dev)
@@ -36,6 +44,23 @@ void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows,
 void cpu_add(struct device *dev, struct view to, struct view from, int rows, int columns);
 void cpu_dropout(struct device *dev, struct view to, struct view from, int rows, int columns,
 		 const struct dropout *d);
+void cpu_gate(struct device *dev, const struct gate *g);
+void cpu_gate_gradient(struct device *dev, const struct gate *g);
+
+/* cpu_embedding.c */
+void cpu_embed(struct device *dev, const struct embedding *e);
+void cpu_embed_gradient(struct device *dev, const struct embedding *e);
+
+/* cpu_positions.c */
+void cpu_add_positions(struct device *dev, const struct positions *p);
+void cpu_positions_gradient(struct device *dev, const struct positions *p);
+
+/* cpu_classes.c */
+void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
+		       int rows, int columns, float scale, double *sum);
+void cpu_class_stats(struct device *dev, const struct class_slice *c);
+void cpu_class_loss(struct device *dev, const struct class_slice *c, double *sum,
+		    double *correct);
 
 /* cpu_norm.c */
 void cpu_norm_forward(struct device *dev, const struct norm *n);
@@ -47,8 +72,6 @@ void cpu_clear(struct device *dev, double *numbers, size_t n);
 void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum);
-void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
-		       int rows, int columns, float scale, double *sum);
 void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
 		       int columns, double *count);
 void cpu_update(struct device *dev, const struct update *u, size_t n, double *squares);

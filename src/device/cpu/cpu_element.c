@@ -1,46 +1,14 @@
-/*
- * cpu_element.c - losses, updates, norms and casts, cut in parts for the threads. A
- * reduction has a fixed number of partial sums that are added in order, so that it
- * does not depend on the number of threads.
- */
+/* cpu_element.c - losses, updates, sums and casts, cut in parts for the threads. */
 #include "base/half.h"
 #include "base/util.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/pieces.h"
+#include "device/cpu/sums.h"
 
 #include <assert.h>
 #include <string.h>
 
 enum { CHUNK = 1 << 15 }; /* elements of a partial sum, at least */
-
-struct sum_job {
-	struct cpu *cpu;
-	int64_t items, chunk; /* partial i covers items [i * chunk, (i + 1) * chunk) */
-	double (*sum)(const struct sum_job *job, int64_t begin, int64_t end, float *scratch);
-	const void *args;
-};
-
-static void sum_part(void *arg, int part, int parts)
-{
-	struct sum_job *job = arg;
-	int64_t n = ceil_div(job->items, job->chunk);
-
-	for (int64_t i = part_begin(n, part, parts); i < part_begin(n, part + 1, parts); i++)
-		job->cpu->partials[i] =
-			job->sum(job, i * job->chunk, min64((i + 1) * job->chunk, job->items),
-				 scratch_of(job->cpu, part));
-}
-
-static double run_sum(struct sum_job *job)
-{
-	double total = 0;
-
-	assert(ceil_div(job->items, job->chunk) <= job->cpu->partials_size);
-	pool_run(job->cpu->pool, sum_part, job);
-	for (int64_t i = 0; i < ceil_div(job->items, job->chunk); i++)
-		total += job->cpu->partials[i];
-	return total;
-}
 
 /* The chunk depends on n alone, so that the sum does not depend on the threads. */
 static int64_t chunk_for(size_t n)
@@ -50,16 +18,15 @@ static int64_t chunk_for(size_t n)
 	return chunk > CHUNK ? chunk : CHUNK;
 }
 
-struct loss_args {
+struct mse_args {
 	struct view y, target, dy;
-	const int32_t *labels;
 	int columns;
 	float scale;
 };
 
 static double mse_rows(const struct sum_job *job, int64_t begin, int64_t end, float *scratch)
 {
-	const struct loss_args *a = job->args;
+	const struct mse_args *a = job->args;
 	const struct kernels *k = job->cpu->kernels;
 	double sum = 0;
 
@@ -81,26 +48,6 @@ static double mse_rows(const struct sum_job *job, int64_t begin, int64_t end, fl
 	return sum;
 }
 
-static double cross_entropy_rows(const struct sum_job *job, int64_t begin, int64_t end,
-				 float *scratch)
-{
-	const struct loss_args *a = job->args;
-	const struct kernels *k = job->cpu->kernels;
-	size_t n = (size_t)a->columns;
-	double sum = 0;
-
-	assert(a->y.type == DTYPE_F32 || n <= SCRATCH / 2); /* a row at once */
-	for (int64_t r = begin; r < end; r++) {
-		struct view y = view_from(a->y, (size_t)r), dy = view_from(a->dy, (size_t)r);
-		float *gradient = dy.type == DTYPE_F32 ? dy.data : scratch + SCRATCH / 2;
-
-		sum += k->cross_entropy_row(widen(k, y.data, 0, y.type, n, scratch),
-					    a->labels[r], gradient, a->columns, a->scale);
-		narrow(k, gradient, dy.data, 0, dy.type, n);
-	}
-	return sum;
-}
-
 void cpu_clear(struct device *dev, double *numbers, size_t n)
 {
 	(void)dev;
@@ -116,19 +63,10 @@ void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *ou
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum)
 {
-	struct loss_args args = {y, target, dy, NULL, columns, scale};
+	struct mse_args args = {y, target, dy, columns, scale};
 	struct sum_job job = {cpu_of(dev), rows, 1, mse_rows, &args};
 
-	*sum += run_sum(&job);
-}
-
-void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
-		       int rows, int columns, float scale, double *sum)
-{
-	struct loss_args args = {y, {0}, dy, labels, columns, scale};
-	struct sum_job job = {cpu_of(dev), rows, 1, cross_entropy_rows, &args};
-
-	*sum += run_sum(&job);
+	*sum += sum_run(&job);
 }
 
 void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
@@ -158,7 +96,7 @@ void cpu_update(struct device *dev, const struct update *u, size_t n, double *sq
 	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), update_chunk, u};
 
 	assert(u->grad_type == DTYPE_F32 || (u->working && u->grad_type == u->working_type));
-	*squares += run_sum(&job);
+	*squares += sum_run(&job);
 }
 
 struct squares_args {
@@ -183,7 +121,7 @@ void cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t 
 	struct squares_args args = {x, type};
 	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), squares_chunk, &args};
 
-	*sum += factor * run_sum(&job);
+	*sum += factor * sum_run(&job);
 }
 
 struct cast_job {

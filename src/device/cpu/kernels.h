@@ -46,14 +46,23 @@ struct kernels {
 
 	/* dy = scale * (y - t); returns the sum of (y - t)^2 over one row of n. */
 	double (*mse_row)(const float *y, const float *target, float *dy, int n, float scale);
-	/* Returns -log softmax(y)[label]; dy = scale * (softmax(y) - onehot(label)). */
-	double (*cross_entropy_row)(const float *y, int label, float *dy, int n, float scale);
+	/* *top = the largest of up to PIECE values; returns the sum of exp(y - *top). */
+	double (*class_sum)(const float *y, int n, float *top);
+	/* dy = factor * exp(y - top), where no y is above top. */
+	void (*class_shares)(const float *y, float *dy, int n, float top, float factor);
 
 	/* y = act(y + bias) over one row of n; before (or NULL) takes y + bias. */
 	void (*activate_row)(float *y, const float *bias, float *before, int n,
 			     enum activation act);
 	/* dy *= act'(saved), which is as in struct linear. */
 	void (*derive_row)(float *dy, const float *saved, int n, enum activation act);
+
+	/* y = act(gate) * up */
+	void (*gate_row)(const float *gate, const float *up, float *y, int n,
+			 enum activation act);
+	/* The gradients of both, which may be in their place. */
+	void (*gate_gradient_row)(const float *gate, const float *up, const float *dy,
+				  float *dgate, float *dup, int n, enum activation act);
 
 	/* to += from */
 	void (*add)(float *to, const float *from, int n);

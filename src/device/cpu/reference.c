@@ -131,18 +131,22 @@ static double mse_row(const float *y, const float *target, float *dy, int n, flo
 	return sum;
 }
 
-static double cross_entropy_row(const float *y, int label, float *dy, int n, float scale)
+static double class_sum(const float *y, int n, float *top)
 {
-	double top = y[0], sum = 0, loss;
+	double sum = 0;
 
+	*top = y[0];
 	for (int i = 1; i < n; i++)
-		top = y[i] > top ? y[i] : top;
+		*top = y[i] > *top ? y[i] : *top;
 	for (int i = 0; i < n; i++)
-		sum += exp(y[i] - top);
-	loss = log(sum) - (y[label] - top);
+		sum += exp((double)y[i] - *top);
+	return sum;
+}
+
+static void class_shares(const float *y, float *dy, int n, float top, float factor)
+{
 	for (int i = 0; i < n; i++)
-		dy[i] = scale * (float)(exp(y[i] - top) / sum - (i == label));
-	return loss;
+		dy[i] = (float)(factor * exp((double)y[i] - top));
 }
 
 static void activate_row(float *y, const float *bias, float *before, int n, enum activation act)
@@ -160,6 +164,29 @@ static void derive_row(float *dy, const float *saved, int n, enum activation act
 {
 	for (int i = 0; i < n; i++)
 		dy[i] *= (float)act_slope(saved[i], act);
+}
+
+/* What the derivative of an activation is taken from, for one that got z. */
+static double saved_of(double z, enum activation act)
+{
+	return activation_saves(act) == ACT_SAVES_OUTPUT ? act_value(z, act) : z;
+}
+
+static void gate_row(const float *gate, const float *up, float *y, int n, enum activation act)
+{
+	for (int i = 0; i < n; i++)
+		y[i] = (float)(act_value(gate[i], act) * up[i]);
+}
+
+static void gate_gradient_row(const float *gate, const float *up, const float *dy, float *dgate,
+			      float *dup, int n, enum activation act)
+{
+	for (int i = 0; i < n; i++) {
+		double z = gate[i], other = up[i];
+
+		dgate[i] = (float)(dy[i] * other * act_slope(saved_of(z, act), act));
+		dup[i] = (float)(dy[i] * act_value(z, act));
+	}
 }
 
 static void add(float *to, const float *from, int n)
@@ -318,9 +345,12 @@ const struct kernels kernels_reference = {
 	.backward_input = backward_input,
 	.backward_weight = backward_weight,
 	.mse_row = mse_row,
-	.cross_entropy_row = cross_entropy_row,
+	.class_sum = class_sum,
+	.class_shares = class_shares,
 	.activate_row = activate_row,
 	.derive_row = derive_row,
+	.gate_row = gate_row,
+	.gate_gradient_row = gate_gradient_row,
 	.add = add,
 	.dropout = dropout,
 	.norm_sum = norm_sum,

@@ -3,6 +3,7 @@
  * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
  */
 #include "device/cpu/activation.h"
+#include "device/cpu/simd_classes.h"
 #include "device/cpu/simd_dropout.h"
 #include "device/cpu/simd_element.h"
 #include "device/cpu/simd_forward.h"
@@ -95,6 +96,63 @@ static void simd_derive_row(float *dy, const float *saved, int n, enum activatio
 	kernels_reference.derive_row(dy + i, saved + i, n - i, act);
 }
 
+/* Slope and value of an activation that gets z. */
+INLINE vec act_both(vec z, vec *value, const enum activation act)
+{
+	*value = act_values(z, act);
+	return act_slopes(activation_saves(act) == ACT_SAVES_OUTPUT ? *value : z, act);
+}
+
+INLINE void gate_vectors(const float *gate, const float *up, float *y, int n,
+			 const enum activation act)
+{
+	for (int i = 0; i + VL <= n; i += VL)
+		store(y + i, act_values(load(gate + i), act) * load(up + i));
+}
+
+static void simd_gate_row(const float *gate, const float *up, float *y, int n,
+			  enum activation act)
+{
+	int i = n / VL * VL;
+
+#define GATE(name, ...)                                   \
+	case ACT_##name:                                  \
+		gate_vectors(gate, up, y, n, ACT_##name); \
+		break;
+	switch (act) {
+		ACTIVATIONS(GATE)
+	}
+	kernels_reference.gate_row(gate + i, up + i, y + i, n - i, act);
+}
+
+INLINE void gate_gradients(const float *gate, const float *up, const float *dy, float *dgate,
+			   float *dup, int n, const enum activation act)
+{
+	for (int i = 0; i + VL <= n; i += VL) {
+		vec value, slope = act_both(load(gate + i), &value, act), g = load(dy + i);
+		vec other = load(up + i);
+
+		store(dgate + i, g * other * slope);
+		store(dup + i, g * value);
+	}
+}
+
+static void simd_gate_gradient_row(const float *gate, const float *up, const float *dy,
+				   float *dgate, float *dup, int n, enum activation act)
+{
+	int i = n / VL * VL;
+
+#define GATE_GRADIENT(name, ...)                                         \
+	case ACT_##name:                                                 \
+		gate_gradients(gate, up, dy, dgate, dup, n, ACT_##name); \
+		break;
+	switch (act) {
+		ACTIVATIONS(GATE_GRADIENT)
+	}
+	kernels_reference.gate_gradient_row(gate + i, up + i, dy + i, dgate + i, dup + i, n - i,
+					    act);
+}
+
 const struct kernels SIMD_TABLE = {
 	.name = SIMD_NAME,
 	.forward = simd_forward,
@@ -102,9 +160,12 @@ const struct kernels SIMD_TABLE = {
 	.backward_input = simd_backward_input,
 	.backward_weight = simd_backward_weight,
 	.mse_row = simd_mse_row,
-	.cross_entropy_row = simd_cross_entropy_row,
+	.class_sum = simd_class_sum,
+	.class_shares = simd_class_shares,
 	.activate_row = simd_activate_row,
 	.derive_row = simd_derive_row,
+	.gate_row = simd_gate_row,
+	.gate_gradient_row = simd_gate_gradient_row,
 	.add = simd_add,
 	.dropout = simd_dropout,
 	.norm_sum = simd_norm_sum,

@@ -37,50 +37,6 @@ static double simd_mse_row(const float *y, const float *target, float *dy, int n
 	return total + (double)vec_sum(sum);
 }
 
-/* The largest of n values; NaN if the first is. */
-static float largest(const float *y, int n)
-{
-	vec top = splat(y[0]);
-	float result = y[0];
-	int i = 0;
-
-	for (; i + VL <= n; i += VL)
-		top = vec_select(load(y + i) > top, load(y + i), top);
-	for (int j = 0; j < VL; j++)
-		result = top[j] > result ? top[j] : result;
-	for (; i < n; i++)
-		result = y[i] > result ? y[i] : result;
-	return result;
-}
-
-static double simd_cross_entropy_row(const float *y, int label, float *dy, int n, float scale)
-{
-	float top = largest(y, n), factor;
-	vec sum = {0};
-	double total = 0;
-	int i = 0;
-
-	/* dy holds the exponentials until their sum is known. */
-	for (; i + VL <= n; i += VL) {
-		vec e = vec_exp(load(y + i) - top);
-
-		store(dy + i, e);
-		sum += e;
-	}
-	for (; i < n; i++) {
-		dy[i] = expf(y[i] - top);
-		total += (double)dy[i];
-	}
-	total += (double)vec_sum(sum);
-	factor = (float)((double)scale / total);
-	for (i = 0; i + VL <= n; i += VL)
-		store(dy + i, load(dy + i) * factor);
-	for (; i < n; i++)
-		dy[i] *= factor;
-	dy[label] -= scale;
-	return log(total) - ((double)y[label] - (double)top);
-}
-
 static void simd_add(float *to, const float *from, int n)
 {
 	int i = 0;

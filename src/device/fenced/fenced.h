@@ -25,12 +25,16 @@ struct work {
 	size_t n;
 	const int32_t *labels;
 	float scale;
-	double factor, *number;
+	double factor, *number, *count;
 	union {
 		struct linear linear;
 		struct norm norm;
 		struct dropout dropout;
 		struct update update;
+		struct embedding embedding;
+		struct positions positions;
+		struct gate gate;
+		struct class_slice classes;
 	};
 };
 
@@ -103,5 +107,16 @@ void fenced_sum_squares(struct device *dev, const void *x, enum dtype type, size
 			double factor, double *sum);
 void fenced_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 		 size_t n);
+
+/* fenced_tokens.c */
+void fenced_embed(struct device *dev, const struct embedding *e);
+void fenced_embed_gradient(struct device *dev, const struct embedding *e);
+void fenced_add_positions(struct device *dev, const struct positions *p);
+void fenced_positions_gradient(struct device *dev, const struct positions *p);
+void fenced_gate(struct device *dev, const struct gate *g);
+void fenced_gate_gradient(struct device *dev, const struct gate *g);
+void fenced_class_stats(struct device *dev, const struct class_slice *c);
+void fenced_class_loss(struct device *dev, const struct class_slice *c, double *sum,
+		       double *correct);
 
 #endif

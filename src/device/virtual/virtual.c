@@ -109,7 +109,7 @@ static void virtual_matrix_read(struct device *dev, const void *matrix, enum dty
 
 /* ---- what takes time ---- */
 
-static void take_time(struct device *dev, double ns, double bytes)
+void virtual_take_time(struct device *dev, double ns, double bytes)
 {
 	struct machine *m = dev->state;
 
@@ -137,65 +137,65 @@ static void product(struct device *dev, const struct linear *l)
 {
 	double rows = l->rows, out = l->out, in = l->in;
 
-	take_time(dev, 2 * rows * out * in / speed_of(dev, l->type),
-		  out * in * (double)dtype_size(l->type) +
-			  rows * (out * (double)dtype_size(l->y.type) +
-				  in * (double)dtype_size(l->x.type)));
+	virtual_take_time(dev, 2 * rows * out * in / speed_of(dev, l->type),
+			  out * in * (double)dtype_size(l->type) +
+				  rows * (out * (double)dtype_size(l->y.type) +
+					  in * (double)dtype_size(l->x.type)));
 }
 
-static void move(struct device *dev, double elements, enum dtype type, int times)
+void virtual_move(struct device *dev, double elements, enum dtype type, int times)
 {
-	take_time(dev, 0, elements * (double)dtype_size(type) * times);
+	virtual_take_time(dev, 0, elements * (double)dtype_size(type) * times);
 }
 
 static void virtual_copy(struct device *dev, struct view to, int to_column, struct view from,
 			 int from_column, int rows, int columns)
 {
 	(void)to_column, (void)from, (void)from_column;
-	move(dev, (double)rows * columns, to.type, 2);
+	virtual_move(dev, (double)rows * columns, to.type, 2);
 }
 
 static void virtual_activate(struct device *dev, struct view y, struct view bias,
 			     struct view before, int rows, int columns, enum activation act)
 {
 	(void)bias, (void)act;
-	move(dev, (double)rows * columns, y.type, before.data ? 3 : 2);
+	virtual_move(dev, (double)rows * columns, y.type, before.data ? 3 : 2);
 }
 
 static void virtual_derive(struct device *dev, struct view dy, struct view saved, int rows,
 			   int columns, enum activation act)
 {
 	(void)saved, (void)act;
-	move(dev, (double)rows * columns, dy.type, 3);
+	virtual_move(dev, (double)rows * columns, dy.type, 3);
 }
 
 static void virtual_add(struct device *dev, struct view to, struct view from, int rows,
 			int columns)
 {
 	(void)from;
-	move(dev, (double)rows * columns, to.type, 3);
+	virtual_move(dev, (double)rows * columns, to.type, 3);
 }
 
 static void virtual_dropout(struct device *dev, struct view to, struct view from, int rows,
 			    int columns, const struct dropout *d)
 {
 	(void)from, (void)d;
-	move(dev, (double)rows * columns, to.type, 2);
+	virtual_move(dev, (double)rows * columns, to.type, 2);
 }
 
 static void virtual_norm_forward(struct device *dev, const struct norm *n)
 {
-	move(dev, (double)n->rows * n->columns, n->x.type, 2);
+	virtual_move(dev, (double)n->rows * n->columns, n->x.type, 2);
 }
 
 static void virtual_norm_backward_input(struct device *dev, const struct norm *n)
 {
-	move(dev, (double)n->rows * n->columns, n->x.type, 3);
+	virtual_move(dev, (double)n->rows * n->columns, n->x.type, 3);
 }
 
 static void virtual_norm_backward_weight(struct device *dev, const struct norm *n)
 {
-	move(dev, (double)n->rows * n->columns, n->x.type, 2);
+	virtual_move(dev, (double)n->rows * n->columns, n->x.type, 2);
 }
 
 /* Nothing is computed: what kernels yield is nowhere, and who reads it gets zeros. */
@@ -227,7 +227,7 @@ static void virtual_mse(struct device *dev, struct view y, struct view target, s
 			int rows, int columns, float scale, double *sum)
 {
 	(void)target, (void)dy, (void)scale, (void)sum;
-	move(dev, (double)rows * columns, y.type, 3);
+	virtual_move(dev, (double)rows * columns, y.type, 3);
 }
 
 static void virtual_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
@@ -235,14 +235,14 @@ static void virtual_cross_entropy(struct device *dev, struct view y, const int32
 				  double *sum)
 {
 	(void)labels, (void)dy, (void)scale, (void)sum;
-	move(dev, (double)rows * columns, y.type, 2);
+	virtual_move(dev, (double)rows * columns, y.type, 2);
 }
 
 static void virtual_count_correct(struct device *dev, struct view y, const int32_t *labels,
 				  int rows, int columns, double *count)
 {
 	(void)labels, (void)count;
-	move(dev, (double)rows * columns, y.type, 1);
+	virtual_move(dev, (double)rows * columns, y.type, 1);
 }
 
 static void virtual_update(struct device *dev, const struct update *u, size_t n,
@@ -253,28 +253,28 @@ static void virtual_update(struct device *dev, const struct update *u, size_t n,
 		       (u->m ? 2 * sizeof(float) : 0) + (u->v ? 2 * sizeof(float) : 0);
 
 	(void)squares;
-	take_time(dev, 0, bytes * (double)n);
+	virtual_take_time(dev, 0, bytes * (double)n);
 }
 
 static void virtual_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 				double factor, double *sum)
 {
 	(void)x, (void)factor, (void)sum;
-	move(dev, (double)n, type, 1);
+	virtual_move(dev, (double)n, type, 1);
 }
 
 static void virtual_cast(struct device *dev, const void *src, enum dtype from, void *dst,
 			 enum dtype to, size_t n)
 {
 	(void)src, (void)dst;
-	take_time(dev, 0, (double)(n * (dtype_size(from) + dtype_size(to))));
+	virtual_take_time(dev, 0, (double)(n * (dtype_size(from) + dtype_size(to))));
 }
 
 static double virtual_fma_rounds(struct device *dev, enum dtype type, long n)
 {
 	double flops = 1e3 * (double)n;
 
-	take_time(dev, flops / speed_of(dev, type), 0);
+	virtual_take_time(dev, flops / speed_of(dev, type), 0);
 	return flops;
 }
 
@@ -303,10 +303,18 @@ const struct device_ops device_virtual = {
 	.norm_forward = virtual_norm_forward,
 	.norm_backward_input = virtual_norm_backward_input,
 	.norm_backward_weight = virtual_norm_backward_weight,
+	.embed = virtual_embed,
+	.embed_gradient = virtual_embed_gradient,
+	.add_positions = virtual_add_positions,
+	.positions_gradient = virtual_positions_gradient,
+	.gate = virtual_gate,
+	.gate_gradient = virtual_gate_gradient,
 	.clear = virtual_clear,
 	.numbers = virtual_numbers,
 	.mse = virtual_mse,
 	.cross_entropy = virtual_cross_entropy,
+	.class_stats = virtual_class_stats,
+	.class_loss = virtual_class_loss,
 	.count_correct = virtual_count_correct,
 	.update = virtual_update,
 	.sum_squares = virtual_sum_squares,

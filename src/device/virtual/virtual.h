@@ -5,9 +5,7 @@
 #include "base/error.h"
 #include "base/links.h"
 #include "base/pace.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "device/impl.h"
 
 struct machine {
 	struct pace *pace;
@@ -25,5 +23,21 @@ struct machine {
 
 /* What follows "virtual:"; rank and ranks are known, the rest has its defaults. */
 enum status virtual_parse(struct machine *m, const char *spec, struct error *err);
+
+/* So long, or as long as so many bytes take. */
+void virtual_take_time(struct device *dev, double ns, double bytes);
+/* As long as it takes to move all elements so often. */
+void virtual_move(struct device *dev, double elements, enum dtype type, int times);
+
+/* virtual_tokens.c */
+void virtual_embed(struct device *dev, const struct embedding *e);
+void virtual_embed_gradient(struct device *dev, const struct embedding *e);
+void virtual_add_positions(struct device *dev, const struct positions *p);
+void virtual_positions_gradient(struct device *dev, const struct positions *p);
+void virtual_gate(struct device *dev, const struct gate *g);
+void virtual_gate_gradient(struct device *dev, const struct gate *g);
+void virtual_class_stats(struct device *dev, const struct class_slice *c);
+void virtual_class_loss(struct device *dev, const struct class_slice *c, double *sum,
+			double *correct);
 
 #endif

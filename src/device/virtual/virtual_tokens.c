@@ -1,0 +1,58 @@
+/* virtual_tokens.c - what the kernels of language models cost on a virtual device: the bytes
+   that they move. */
+#include "device/virtual/virtual.h"
+
+/* The rows of the table that are read, and y. */
+void virtual_embed(struct device *dev, const struct embedding *e)
+{
+	double elements = (double)e->rows * e->columns;
+
+	virtual_take_time(dev, 0,
+			  elements * (double)(dtype_size(e->type) + dtype_size(e->y.type)));
+}
+
+/* dy and the rows that change, or all of the table if it is overwritten. */
+void virtual_embed_gradient(struct device *dev, const struct embedding *e)
+{
+	double elements = (double)e->rows * e->columns;
+	double table = e->accumulate ? 2 * elements : elements + (double)e->count * e->columns;
+
+	virtual_take_time(dev, 0,
+			  elements * (double)dtype_size(e->y.type) +
+				  table * (double)dtype_size(e->type));
+}
+
+void virtual_add_positions(struct device *dev, const struct positions *p)
+{
+	virtual_move(dev, (double)p->rows * p->columns, p->y.type, 3);
+}
+
+void virtual_positions_gradient(struct device *dev, const struct positions *p)
+{
+	virtual_take_time(dev, 0,
+			  (double)p->rows * p->columns * (double)dtype_size(p->y.type) +
+				  (double)p->length * p->columns * (double)dtype_size(p->type) *
+					  (p->accumulate ? 2 : 1));
+}
+
+void virtual_gate(struct device *dev, const struct gate *g)
+{
+	virtual_move(dev, (double)g->rows * g->columns, g->x.type, 3);
+}
+
+void virtual_gate_gradient(struct device *dev, const struct gate *g)
+{
+	virtual_move(dev, (double)g->rows * g->columns, g->x.type, 5);
+}
+
+void virtual_class_stats(struct device *dev, const struct class_slice *c)
+{
+	virtual_move(dev, (double)c->rows * c->columns, c->y.type, 1);
+}
+
+void virtual_class_loss(struct device *dev, const struct class_slice *c, double *sum,
+			double *correct)
+{
+	(void)sum, (void)correct;
+	virtual_move(dev, (double)c->rows * c->columns, c->y.type, 2);
+}
