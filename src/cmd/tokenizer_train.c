@@ -3,58 +3,12 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "text/source.h"
+#include "text/corpus.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { VOCABULARY_DEFAULT = 4096 };
-
-/* All texts, mapped. */
-struct texts {
-	struct source_list list;
-	struct source *sources;
-	struct text_piece *pieces;
-	size_t opened, bytes;
-};
-
-static void texts_close(struct texts *t)
-{
-	for (size_t i = 0; i < t->opened; i++)
-		source_close(&t->sources[i]);
-	source_list_release(&t->list);
-	free(t->sources);
-	free(t->pieces);
-}
-
-static enum status texts_open(struct texts *t, const struct tokenizer_job *job,
-			      struct error *err)
-{
-	enum status st = OK;
-
-	for (int i = 0; i < job->count; i++)
-		TRY(source_list_add(&t->list, job->arguments[i], err));
-	t->sources = calloc(t->list.count + 1, sizeof(*t->sources));
-	t->pieces = calloc(t->list.count + 1, sizeof(*t->pieces));
-	if (!t->sources || !t->pieces) {
-		st = FAIL(err, ERR_MEMORY, "no memory for %zu files", t->list.count);
-		goto out;
-	}
-	for (; t->opened < t->list.count; t->opened++) {
-		struct source *s = &t->sources[t->opened];
-
-		TRY(source_open(s, t->list.paths[t->opened], err));
-		t->pieces[t->opened] =
-			(struct text_piece){s->at, s->size, t->list.paths[t->opened]};
-		t->bytes += s->size;
-	}
-	if (t->list.left_out)
-		log_info("left out: %zu file%s with zero bytes, which are no text",
-			 t->list.left_out, t->list.left_out == 1 ? "" : "s");
-out:
-	return st;
-}
 
 static enum status make_plan(struct tokenizer_plan *plan, const struct tokenizer_options *o,
 			     struct error *err)
@@ -77,7 +31,7 @@ static enum status make_plan(struct tokenizer_plan *plan, const struct tokenizer
 	return OK;
 }
 
-static void print_json(const struct tokenizer *t, const struct texts *texts, double seconds,
+static void print_json(const struct tokenizer *t, const struct corpus *texts, double seconds,
 		       const char *out)
 {
 	struct json j;
@@ -87,7 +41,7 @@ static void print_json(const struct tokenizer *t, const struct texts *texts, dou
 	json_put_string(&j, "kind", tokenizer_kind_names[tokenizer_kind(t)]);
 	json_put_int(&j, "vocabulary", tokenizer_vocabulary(t));
 	json_put_int(&j, "merges", tokenizer_merges(t));
-	json_put_int(&j, "files", (int64_t)texts->list.count);
+	json_put_int(&j, "files", (int64_t)texts->count);
 	json_put_int(&j, "bytes", (int64_t)texts->bytes);
 	json_put_double(&j, "seconds", seconds);
 	json_put_string(&j, "out", out);
@@ -101,7 +55,7 @@ enum status tokenizer_job_train(const struct tokenizer_job *job, struct error *e
 {
 	const char *out = *job->o->out ? job->o->out : "tokenizer.json";
 	double start = clock_ms(), seconds;
-	struct texts texts = {0};
+	struct corpus texts = {0};
 	struct tokenizer *t = NULL;
 	struct tokenizer_plan plan;
 	enum status st;
@@ -111,10 +65,13 @@ enum status tokenizer_job_train(const struct tokenizer_job *job, struct error *e
 		return HINT(err, "give files, or folders of them");
 	}
 	TRY(make_plan(&plan, job->o, err));
-	TRY(texts_open(&texts, job, err));
-	for (size_t i = 0; i < texts.list.count; i++)
+	TRY(corpus_open(&texts, (const char *const *)job->arguments, (size_t)job->count, err));
+	if (texts.list.left_out)
+		log_info("left out: %zu file%s with zero bytes, which are no text",
+			 texts.list.left_out, texts.list.left_out == 1 ? "" : "s");
+	for (size_t i = 0; i < texts.count; i++)
 		TRY(tokenizer_check_out(out, texts.list.paths[i], err));
-	st = tokenizer_train(&t, &plan, texts.pieces, texts.list.count, err);
+	st = tokenizer_train(&t, &plan, texts.pieces, texts.count, err);
 	tokenizer_watch_end();
 	if (st != OK)
 		goto out;
@@ -129,10 +86,9 @@ enum status tokenizer_job_train(const struct tokenizer_job *job, struct error *e
 	else
 		printf("%s: kind %s, %d tokens, from %zu bytes in %zu file%s, %.2f s\n", out,
 		       tokenizer_kind_names[tokenizer_kind(t)], tokenizer_vocabulary(t),
-		       texts.bytes, texts.list.count, texts.list.count == 1 ? "" : "s",
-		       seconds);
+		       texts.bytes, texts.count, texts.count == 1 ? "" : "s", seconds);
 out:
 	tokenizer_free(t);
-	texts_close(&texts);
+	corpus_close(&texts);
 	return st;
 }

@@ -34,13 +34,18 @@ static enum status encode_to_file(const struct tokenizer *t, const struct tokeni
 				  struct error *err)
 {
 	struct text_watch watch = tokenizer_watch("encoding");
+	const char *const name = job->arguments[1];
+	struct corpus text = {0};
 	sigset_t before;
 	enum status st;
 
+	TRY(corpus_open(&text, &name, 1, err));
 	signals_hold(&before);
-	st = tokens_make(job->o->out, job->arguments[1], t, specials_of(job), &watch, err);
+	st = tokens_make(job->o->out, &text, t, specials_of(job), &watch, err);
 	tokenizer_watch_end();
 	signals_let_go(&before);
+out:
+	corpus_close(&text);
 	return st;
 }
 
@@ -103,7 +108,7 @@ static enum status print_json_ids(void *arg, const int32_t *ids, size_t n, size_
 static enum status encode_to_output(const struct tokenizer *t, const struct tokenizer_job *job,
 				    struct error *err)
 {
-	struct source source = {.fd = -1};
+	struct source source = {0};
 	struct text_sink sink;
 	size_t count = 0;
 	struct json j;
@@ -226,7 +231,7 @@ static enum status measure(const struct tokenizer *t, const struct tokenizer_job
 			   uint64_t *bytes, uint64_t *tokens, struct error *err)
 {
 	struct text_sink sink = {count_ids, tokens};
-	struct source source = {.fd = -1};
+	struct source source = {0};
 	enum status st;
 
 	TRY(source_open(&source, job->arguments[1], err));

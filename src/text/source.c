@@ -11,47 +11,63 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROBE = 8000 };
+enum { PROBE = 8000, SMALL = 1 << 16 };
 
 static int64_t changed_at(const struct stat *info)
 {
 	return info->st_mtim.tv_sec * INT64_C(1000000000) + info->st_mtim.tv_nsec;
 }
 
-static enum status map(struct source *s, const char *path, const struct stat *info,
-		       struct error *err)
+static enum status map(struct source *s, int fd, const char *path, struct error *err)
 {
-	void *at;
+	void *at = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE, fd, 0);
 
-	s->size = (size_t)info->st_size;
-	s->changed = changed_at(info);
-	if (!s->size)
-		return OK;
-	at = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
-	if (at == MAP_FAILED) {
-		s->size = 0;
+	if (at == MAP_FAILED)
 		return FAIL(err, ERR_FAILED, "can't map %s: %s", path, strerror(errno));
-	}
 	madvise(at, s->size, MADV_SEQUENTIAL);
-	s->at = at;
+	s->at = s->map = at;
+	return OK;
+}
+
+static enum status copy(struct source *s, int fd, const char *path, struct error *err)
+{
+	char *bytes = malloc(s->size + 1);
+	ssize_t n;
+
+	if (!bytes)
+		return FAIL(err, ERR_MEMORY, "no memory for %s", path);
+	s->at = s->copy = bytes;
+	for (size_t done = 0; done < s->size; done += (size_t)n) {
+		n = read(fd, bytes + done, s->size - done);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n <= 0)
+			return FAIL(err, ERR_FAILED, "can't read %s: %s", path,
+				    n ? strerror(errno) : "it became shorter");
+	}
 	return OK;
 }
 
 enum status source_open(struct source *s, const char *path, struct error *err)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat info;
 	enum status st;
 
-	*s = (struct source){.at = "", .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-	if (s->fd < 0 || fstat(s->fd, &info)) {
+	*s = (struct source){.at = ""};
+	if (fd < 0 || fstat(fd, &info)) {
 		st = FAIL(err, ERR_USAGE, "can't read %s: %s", path, strerror(errno));
 		HINT(err, "check the name and that you may read it");
 	} else if (!S_ISREG(info.st_mode)) {
 		st = FAIL(err, ERR_USAGE, "can't read %s: not a regular file", path);
 		HINT(err, "give the name of a file of text");
 	} else {
-		st = map(s, path, &info, err);
+		s->size = (size_t)info.st_size;
+		s->changed = changed_at(&info);
+		st = s->size < SMALL ? copy(s, fd, path, err) : map(s, fd, path, err);
 	}
+	if (fd >= 0)
+		close(fd);
 	if (st != OK)
 		source_close(s);
 	return st;
@@ -59,19 +75,17 @@ enum status source_open(struct source *s, const char *path, struct error *err)
 
 void source_close(struct source *s)
 {
-	if (s->fd < 0)
-		return;
-	if (s->size)
-		munmap((void *)s->at, s->size);
-	close(s->fd);
-	*s = (struct source){.fd = -1};
+	if (s->map)
+		munmap(s->map, s->size);
+	free(s->copy);
+	*s = (struct source){0};
 }
 
 enum status source_check(const struct source *s, const char *path, struct error *err)
 {
 	struct stat info;
 
-	if (!fstat(s->fd, &info) && (size_t)info.st_size == s->size &&
+	if (!stat(path, &info) && (size_t)info.st_size == s->size &&
 	    changed_at(&info) == s->changed)
 		return OK;
 	FAIL(err, ERR_FAILED, "%s changed while it was read", path);

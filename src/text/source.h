@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Begins as {0}. A small file is a copy, so that any number of them can be open at once. */
 struct source {
 	const char *at;
 	size_t size;
-	int64_t changed; /* ns since 1970 */
-	int fd;		 /* -1: closed; begins as that */
+	int64_t changed;  /* ns since 1970 */
+	void *map, *copy; /* one of them */
 };
 
 /* A regular file. */

@@ -1,3 +1,4 @@
+/* clang-format off */
 /*
  * tokens.h - token files: the ids of a text, mapped and never read whole.
  *
@@ -9,21 +10,24 @@
  *	 24  u32      vocabulary: ids are less than this
  *	 28  u32      ids of a block, 32,768
  *	 32  32 bytes SHA-256 of the tokenizer (tokenizer_sha256)
- *	 64  32 bytes SHA-256 of the text
+ *	 64  32 bytes SHA-256 of the text (corpus_sha256)
  *	 96  u64      bytes of the text
- *	104  i64      when the text was changed, ns since 1970; 0: too shortly before to be told
- *by it 112  12 bytes 0 124  u32      CRC-32C of the bytes before 128  the ids; zeros up to a
- *multiple of 4 bytes; a CRC-32C (u32) of every block of ids
+ *	104  i64      when the text was changed (corpus_settled)
+ *	112  12 bytes 0
+ *	124  u32      CRC-32C of the bytes before
+ *	128  the ids; zeros up to a multiple of 4 bytes; a CRC-32C (u32) of every block of ids
  *
  * A file whose size or heading is wrong is not opened; a block is checked when it is first
- *read.
+ * read.
  */
+/* clang-format on */
 #ifndef KOLM_TEXT_TOKENS_H
 #define KOLM_TEXT_TOKENS_H
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "text/corpus.h"
 #include "text/tokenizer.h"
 
 #include <limits.h>
@@ -82,19 +86,20 @@ enum status tokens_commit(struct tokens_writer *w, struct error *err);
 /* Gives it up; after tokens_commit it only frees memory. */
 void tokens_abort(struct tokens_writer *w);
 
-/* The token file of a text file. */
-enum status tokens_make(const char *path, const char *text, const struct tokenizer *t,
+/* The token file of a text; between the texts of several files is the end-of-text token, if the
+   tokenizer has one. */
+enum status tokens_make(const char *path, const struct corpus *text, const struct tokenizer *t,
 			enum tokenizer_specials specials, const struct text_watch *watch,
 			struct error *err);
 
 /*
- * The token file of a text file and a tokenizer in a folder, which is made if it is not there:
+ * The token file of a text and a tokenizer in a folder, which is made if it is not there:
  * path is where. One that is there is good if it has the text's size and time of change, or
  * else its SHA-256. Special tokens in the text are tokens. Several processes may ask at once:
  * each sees a whole file.
  */
-enum status tokens_of_text(const char *folder, const char *text, const struct tokenizer *t,
-			   const struct text_watch *watch, char path[PATH_MAX], bool *made,
-			   struct error *err);
+enum status tokens_of_text(const char *folder, const struct corpus *text,
+			   const struct tokenizer *t, const struct text_watch *watch,
+			   char path[PATH_MAX], bool *made, struct error *err);
 
 #endif

@@ -1,5 +1,4 @@
 /* tokens_cache.c - the token file of a text, found or made; see tokens.h */
-#include "text/source.h"
 #include "text/tokens.h"
 
 #include <errno.h>
@@ -35,41 +34,38 @@ out:
 }
 
 /* Is what is there the token file of this text? */
-static enum status is_good(const char *path, const char *text, const struct tokenizer *t,
-			   bool *good, struct error *err)
+static enum status is_good(const char *path, const struct corpus *text,
+			   const struct tokenizer *t, bool *good, struct error *err)
 {
 	struct tokens there = {0};
-	struct source source = {.fd = -1};
 	char sum[SHA256_TEXT];
 	enum status st = OK;
 
 	*good = false;
 	if (tokens_open(&there, path, NULL) != OK)
 		return OK; /* not there, or damaged: it is made again */
-	TRY(source_open(&source, text, err));
 	if (strcmp(there.of.tokenizer_sha256, tokenizer_sha256(t)) != 0 ||
-	    there.of.text_size != source.size)
+	    there.of.text_size != text->bytes)
 		goto out;
-	*good = there.of.text_changed && there.of.text_changed == source.changed;
+	*good = there.of.text_changed && there.of.text_changed == text->changed;
 	if (*good)
 		goto out;
-	TRY(sha256_of(source.at, source.size, sum, err));
+	TRY(corpus_sha256(text, sum, err));
 	*good = !strcmp(sum, there.of.text_sha256);
 out:
-	source_close(&source);
 	tokens_close(&there);
 	return st;
 }
 
-enum status tokens_of_text(const char *folder, const char *text, const struct tokenizer *t,
-			   const struct text_watch *watch, char path[PATH_MAX], bool *made,
-			   struct error *err)
+enum status tokens_of_text(const char *folder, const struct corpus *text,
+			   const struct tokenizer *t, const struct text_watch *watch,
+			   char path[PATH_MAX], bool *made, struct error *err)
 {
 	enum status st;
 	bool good;
 
 	*made = false;
-	TRY(name_it(path, folder, text, t, err));
+	TRY(name_it(path, folder, text->name, t, err));
 	TRY(is_good(path, text, t, &good, err));
 	if (good)
 		return OK;

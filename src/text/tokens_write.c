@@ -2,19 +2,14 @@
 #include "text/tokens.h"
 #include "base/crc32c.h"
 #include "text/grow.h"
-#include "text/source.h"
 #include "text/tokens_bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum {
-	HASHED_AT_ONCE = 1 << 20,
-	RECENT_S = 2, /* no clock of a file system is coarser */
-};
+enum { HASHED_AT_ONCE = 1 << 20 };
 
 enum status tokens_create(struct tokens_writer *w, const char *path, int vocabulary,
 			  struct error *err)
@@ -124,16 +119,26 @@ void tokens_abort(struct tokens_writer *w)
 struct making {
 	struct tokens_writer writer;
 	const struct text_watch *watch;
-	struct source source;
+	const struct corpus *text;
+	size_t piece;  /* of it */
+	size_t before; /* bytes of the pieces before that one */
 	struct sha256 sum;
-	size_t hashed;
+	size_t hashed; /* of the piece */
 };
 
 /* The sum goes along with the ids: the text is read once. */
 static void hash_to(struct making *m, size_t end)
 {
-	sha256_add(&m->sum, m->source.at + m->hashed, end - m->hashed);
+	sha256_add(&m->sum, m->text->pieces[m->piece].at + m->hashed, end - m->hashed);
 	m->hashed = end;
+}
+
+static enum status look(const struct making *m, size_t done, struct error *err)
+{
+	if (!m->watch || !m->watch->look)
+		return OK;
+	return m->watch->look(m->watch->arg, (int64_t)(m->before + done),
+			      (int64_t)m->text->bytes, err);
 }
 
 static enum status put_ids(void *arg, const int32_t *ids, size_t n, size_t done,
@@ -146,42 +151,66 @@ static enum status put_ids(void *arg, const int32_t *ids, size_t n, size_t done,
 	if (done - m->hashed < HASHED_AT_ONCE)
 		return OK;
 	hash_to(m, done);
-	if (m->watch && m->watch->look)
-		TRY(m->watch->look(m->watch->arg, (int64_t)done, (int64_t)m->source.size, err));
+	TRY(look(m, done, err));
 out:
 	return st;
 }
 
-/* A file that was changed just now may change again and show the same time. */
-static int64_t settled(int64_t changed)
+/* The next piece, and what is between it and the one before. */
+static enum status add_piece(struct making *m, const struct tokenizer *t,
+			     enum tokenizer_specials specials, struct error *err)
 {
-	return changed / 1000000000 + RECENT_S < time(NULL) ? changed : 0;
+	const struct text_piece *p = &m->text->pieces[m->piece];
+	struct text_sink sink = {put_ids, m};
+	int32_t end = tokenizer_end_of_text(t);
+	enum status st;
+
+	if (m->piece && end >= 0)
+		TRY(tokens_put(&m->writer, &end, 1, err));
+	TRY(tokenizer_stream(t, p->at, p->size, specials, &sink, err));
+	hash_to(m, p->size);
+	corpus_hash_end(m->text, m->piece, &m->sum);
+	m->before += p->size;
+	m->hashed = 0;
+	m->piece++;
+out:
+	return st;
 }
 
-enum status tokens_make(const char *path, const char *text, const struct tokenizer *t,
+/* What is wrong with a text is said with its name. */
+static enum status fail_in(const char *name, const struct error *why, struct error *err)
+{
+	if (why->code != ERR_USAGE)
+		return error_copy(err, why);
+	FAIL(err, why->code, "%.200s: %.300s", name, why->msg);
+	return *why->hint ? HINT(err, "%s", why->hint) : why->code;
+}
+
+enum status tokens_make(const char *path, const struct corpus *text, const struct tokenizer *t,
 			enum tokenizer_specials specials, const struct text_watch *watch,
 			struct error *err)
 {
-	struct making m = {
-		.writer = {.file = {.fd = -1}}, .watch = watch, .source = {.fd = -1}};
-	struct text_sink sink = {put_ids, &m};
+	struct making m = {.writer = {.file = {.fd = -1}}, .watch = watch, .text = text};
 	struct tokens_origin *of = &m.writer.of;
+	struct error why = {0};
 	enum status st;
 
-	TRY(source_open(&m.source, text, err));
 	TRY(sha256_begin(&m.sum, err));
 	TRY(tokens_create(&m.writer, path, tokenizer_vocabulary(t), err));
-	TRY(tokenizer_stream(t, m.source.at, m.source.size, specials, &sink, err));
-	hash_to(&m, m.source.size);
-	TRY(source_check(&m.source, text, err));
+	while (st == OK && m.piece < text->count)
+		st = add_piece(&m, t, specials, &why);
+	if (st != OK) {
+		fail_in(text->pieces[m.piece].name, &why, err);
+		goto out;
+	}
+	TRY(corpus_check(text, err));
 	sha256_end(&m.sum, of->text_sha256);
 	memcpy(of->tokenizer_sha256, tokenizer_sha256(t), SHA256_TEXT);
-	of->text_size = m.source.size;
-	of->text_changed = settled(m.source.changed);
+	of->text_size = text->bytes;
+	of->text_changed = corpus_settled(text);
 	TRY(tokens_commit(&m.writer, err));
 out:
 	sha256_drop(&m.sum);
 	tokens_abort(&m.writer);
-	source_close(&m.source);
 	return st;
 }

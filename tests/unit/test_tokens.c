@@ -117,14 +117,35 @@ static void settle(const char *path, time_t when)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
+static struct corpus book(void)
+{
+	const char *path = in_base("book.txt");
+	struct corpus text;
+	struct error err = {0};
+
+	if (corpus_open(&text, &path, 1, &err) != OK)
+		fail_msg("%s", err.msg);
+	return text;
+}
+
+static enum status of_book(const struct tokenizer *t, char path[PATH_MAX], bool *made,
+			   struct error *err)
+{
+	struct corpus text = book();
+	enum status st =
+		tokens_of_text(in_base("cache/of/texts"), &text, t, NULL, path, made, err);
+
+	corpus_close(&text);
+	return st;
+}
+
 /* The token file of a text, which was or was not there. */
 static void find(const struct tokenizer *t, bool made, char path[PATH_MAX])
 {
 	struct error err = {0};
 	bool was_made;
 
-	if (tokens_of_text(in_base("cache/of/texts"), in_base("book.txt"), t, NULL, path,
-			   &was_made, &err) != OK)
+	if (of_book(t, path, &was_made, &err) != OK)
 		fail_msg("%s", err.msg);
 	assert_int_equal(was_made, made);
 }
@@ -211,8 +232,7 @@ static void several_processes_may_ask_at_once(void **state)
 			bool made, good;
 			struct tokens t;
 
-			good = tokens_of_text(in_base("cache/of/texts"), in_base("book.txt"),
-					      byte, NULL, path, &made, NULL) == OK &&
+			good = of_book(byte, path, &made, NULL) == OK &&
 			       tokens_open(&t, path, NULL) == OK && t.count == 4;
 			_exit(!good);
 		}
@@ -242,13 +262,16 @@ static void who_is_stopped_leaves_nothing(void **state)
 	struct text_watch watch = {stop, NULL};
 	struct error err = {0};
 	char *text = calloc(1, 3 << 20);
+	struct corpus there;
 
 	(void)state;
 	memset(text, 'a', (3 << 20) - 1);
 	put(in_base("book.txt"), text);
-	assert_int_equal(tokens_make(in_base("book.tokens"), in_base("book.txt"), byte,
-				     SPECIALS_ARE_TEXT, &watch, &err),
+	there = book();
+	assert_int_equal(tokens_make(in_base("book.tokens"), &there, byte, SPECIALS_ARE_TEXT,
+				     &watch, &err),
 			 ERR_INTERRUPTED);
+	corpus_close(&there);
 	assert_int_equal(count_entries(base), 1);
 	free(text);
 	tokenizer_free(byte);
