@@ -92,3 +92,12 @@ uint32_t rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint32_t boun
 	block(seed, stream, index / 4, words);
 	return (uint32_t)(((uint64_t)words[index % 4] * bound) >> 32);
 }
+
+uint64_t rng_below64(uint64_t seed, uint64_t stream, uint64_t index, uint64_t bound)
+{
+	uint32_t words[4];
+
+	block(seed, stream, index, words);
+	return (uint64_t)(((unsigned __int128)((uint64_t)words[1] << 32 | words[0]) * bound) >>
+			  64);
+}

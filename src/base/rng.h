@@ -23,5 +23,7 @@ void rng_normal(uint64_t seed, uint64_t stream, uint64_t first, size_t n, float 
 
 /* One element of a stream, uniform over 0 .. bound-1 (bound > 0). */
 uint32_t rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint32_t bound);
+/* The same of larger numbers, in a stream of its own. */
+uint64_t rng_below64(uint64_t seed, uint64_t stream, uint64_t index, uint64_t bound);
 
 #endif

@@ -18,6 +18,9 @@ enum stream_kind {
 	STREAM_SHUFFLE,	   /* id: epoch */
 	STREAM_DROPOUT,	   /* id: step, layer */
 	STREAM_NAME,	   /* id: hash of a name */
+	STREAM_WINDOW,	   /* of all samples: where in a text they begin */
+	STREAM_TOKEN,	   /* of all samples: made-up tokens */
+	STREAM_FOLLOW,	   /* id: what they follow from */
 };
 
 static inline uint64_t stream_id(enum stream_kind kind, uint64_t id)

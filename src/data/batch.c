@@ -5,17 +5,11 @@
 #include "data/data.h"
 #include "data/impl.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 /* ---- made-up data ---- */
-
-struct made_job {
-	struct data *d;
-	int64_t first;
-	int rows;
-	const struct batch *b;
-};
 
 /*
  * A few hidden factors u decide every output, y = tanh(B u), and show in every input,
@@ -109,11 +103,28 @@ static int64_t sample_at(struct data *d, int64_t i)
 	return d->shuffled[i % d->train];
 }
 
+/* Samples instead of rows. */
+static void language_batch(struct data *d, struct device *dev, int64_t first, int rows,
+			   const struct batch *b)
+{
+	struct made_job job = {d, first / d->sequence, rows / d->sequence, b};
+
+	assert(first % d->sequence == 0 && rows % d->sequence == 0);
+	if (d->kind == DATA_TOKENS)
+		data_windows(d, job.first, job.rows, b);
+	else
+		device_parallel(dev, data_make_tokens, &job);
+}
+
 void data_batch(struct data *d, struct device *dev, int64_t first, int rows,
 		const struct batch *b)
 {
 	struct made_job job = {d, first, rows, b};
 
+	if (d->language) {
+		language_batch(d, dev, first, rows, b);
+		return;
+	}
 	if (d->kind != DATA_TABLE) {
 		device_parallel(dev, make_rows, &job);
 		return;
@@ -122,8 +133,13 @@ void data_batch(struct data *d, struct device *dev, int64_t first, int rows,
 		copy_sample(d, &d->table, sample_at(d, first + r), b, r);
 }
 
-void data_held_out(const struct data *d, int64_t first, int rows, const struct batch *b)
+void data_held_out(struct data *d, int64_t first, int rows, const struct batch *b)
 {
+	if (d->language) {
+		assert(first % d->sequence == 0 && rows % d->sequence == 0);
+		data_held_out_windows(d, first / d->sequence, rows / d->sequence, b);
+		return;
+	}
 	for (int r = 0; r < rows; r++)
 		if (d->test.samples)
 			copy_sample(d, &d->test, first + r, b, r);

@@ -176,9 +176,15 @@ enum status data_open(struct data *d, const struct data_options *o, struct error
 	const char *spec = o->spec;
 	enum status st = OK;
 
-	*d = (struct data){
-		.seed = o->seed, .in = o->in, .out = o->out, .has_targets = true, .epoch = -1};
-	if (!strcmp(spec, "synthetic") || !strncmp(spec, "synthetic:", 10)) {
+	*d = (struct data){.seed = o->seed,
+			   .in = o->in,
+			   .out = o->out,
+			   .sequence = 1,
+			   .has_targets = true,
+			   .epoch = -1};
+	if (o->sequence) {
+		TRY(data_open_language(d, o, err));
+	} else if (!strcmp(spec, "synthetic") || !strncmp(spec, "synthetic:", 10)) {
 		d->kind = DATA_SYNTHETIC;
 		TRY(read_unit(d, spec + 9, err));
 		TRY(check_made_up(o, err));
@@ -192,9 +198,14 @@ enum status data_open(struct data *d, const struct data_options *o, struct error
 	} else if (!strncmp(spec, "idx:", 4)) {
 		TRY(read_idx(d, spec + 4, o, err));
 		TRY(open_table(d, o, err));
+	} else if (!strncmp(spec, "text:", 5) || !strncmp(spec, "tokens:", 7)) {
+		st = FAIL(err, ERR_USAGE, "--data %.200s is for language models", spec);
+		HINT(err, "add --model gpt or --model llama");
 	} else {
 		st = FAIL(err, ERR_USAGE, "--data %.200s is unknown", spec);
-		HINT(err, "use synthetic, noise, csv:FILE or idx:IMAGES,LABELS");
+		HINT(err,
+		     "use synthetic, noise, csv:FILE or idx:IMAGES,LABELS; language models "
+		     "take text:PATH");
 	}
 out:
 	if (st != OK)
@@ -207,7 +218,7 @@ enum status data_open_like(struct data *d, const char *spec, const struct data_f
 {
 	enum status st;
 
-	*d = (struct data){.kind = DATA_TABLE, .epoch = -1};
+	*d = (struct data){.kind = DATA_TABLE, .sequence = 1, .epoch = -1};
 	if (form->source == SOURCE_IS_MADE_UP) {
 		FAIL(err, ERR_USAGE, "the model was trained with made-up data");
 		return HINT(err, "no file holds such data");
@@ -225,6 +236,7 @@ out:
 
 void data_close(struct data *d)
 {
+	data_close_language(d);
 	free(d->teacher);
 	free(d->order);
 	free(d->shuffled);

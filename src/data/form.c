@@ -94,6 +94,11 @@ void data_form_write(const struct data_form *f, struct json *j)
 	json_put_string(j, "source", source_names[f->source]);
 	if (f->source == SOURCE_IS_MADE_UP)
 		return;
+	if (f->source == SOURCE_IS_TEXT) {
+		json_put_int(j, "vocabulary", f->vocabulary);
+		json_put_string(j, "tokenizer_sha256", f->tokenizer_sha256);
+		return;
+	}
 	json_put_string(j, "missing", data_missing_names[f->missing]);
 	json_put_int(j, "columns", f->columns);
 	json_put_bool(j, "named", f->named);

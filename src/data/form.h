@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/sha256.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +16,8 @@
 #define DATA_SOURCES(X)       \
 	X(MADE_UP, "made-up") \
 	X(CSV, "csv")         \
-	X(IDX, "idx")
+	X(IDX, "idx")         \
+	X(TEXT, "text")
 #define DATA_SOURCE(name, ...) SOURCE_IS_##name,
 enum data_source { DATA_SOURCES(DATA_SOURCE) };
 
@@ -42,6 +44,9 @@ struct data_form {
 	struct form_column *features; /* (n_features) */
 	struct form_column *targets;  /* (n_targets); mean 0, deviation 1 unless scaled */
 	char **classes;		      /* (n_classes) */
+	/* text: all there is */
+	int vocabulary; /* of the tokenizer */
+	char tokenizer_sha256[SHA256_TEXT];
 };
 
 /* Rooms for so many, with names that are empty; what was there must be released before. */

@@ -2,6 +2,7 @@
 #include "base/util.h"
 #include "data/form.h"
 #include "data/table.h"
+#include "text/tokenizer.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -84,6 +85,22 @@ static bool are_apart(const struct data_form *f)
 	return apart;
 }
 
+static enum status read_text_form(struct data_form *f, const json_t *from, struct error *err)
+{
+	json_int_t vocabulary = json_integer_value(json_object_get(from, "vocabulary"));
+	const char *sum = json_string_value(json_object_get(from, "tokenizer_sha256"));
+
+	if (vocabulary < 1 || vocabulary > VOCABULARY_MAX)
+		return bad(err, "a vocabulary that can't be");
+	if (!sum || strlen(sum) != SHA256_TEXT - 1 ||
+	    strspn(sum, "0123456789abcdef") != strlen(sum))
+		return bad(err, "the SHA-256 of its tokenizer");
+	f->source = SOURCE_IS_TEXT;
+	f->vocabulary = (int)vocabulary;
+	memcpy(f->tokenizer_sha256, sum, SHA256_TEXT);
+	return OK;
+}
+
 static enum status read_members(struct data_form *f, const json_t *from, struct error *err)
 {
 	json_t *features = json_object_get(from, "features"),
@@ -99,6 +116,8 @@ static enum status read_members(struct data_form *f, const json_t *from, struct 
 		return bad(err, "an unknown source");
 	if (source == SOURCE_IS_MADE_UP)
 		return OK;
+	if (source == SOURCE_IS_TEXT)
+		return read_text_form(f, from, err);
 	if (!read_name(json_object_get(from, "missing"), data_missing_names, &missing))
 		return bad(err, "an unknown rule for missing values");
 	if (columns < 2 || columns > TABLE_FEATURES_MAX + 1 || n < 1 || outputs < 1 ||

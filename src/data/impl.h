@@ -7,6 +7,28 @@
 /* Hidden numbers behind a made-up sample. */
 enum { FACTORS = 4 };
 
+/* Samples first .. first+rows-1, which device_parallel has made. */
+struct made_job {
+	struct data *d;
+	int64_t first;
+	int rows;
+	const struct batch *b;
+};
+
+/* words.c: made-up tokens, of so many different ones; rows are samples. */
+int data_words(int vocabulary);
+void data_make_tokens(void *arg, int part, int parts);
+
+/* windows.c: so many samples from the first on. */
+void data_windows(struct data *d, int64_t first, int samples, const struct batch *b);
+void data_held_out_windows(struct data *d, int64_t first, int samples, const struct batch *b);
+
+/* language.c: data of a language model. */
+enum status data_open_language(struct data *d, const struct data_options *o, struct error *err);
+void data_close_language(struct data *d);
+/* text.c: a part of that: what --data text: or tokens: names. */
+enum status data_open_text(struct data *d, const struct data_options *o, struct error *err);
+
 /* The same order for the same seed and stream. */
 void data_shuffle(int32_t *order, int64_t n, uint64_t seed, uint64_t stream);
 
