@@ -113,7 +113,7 @@ static void what_is_held_out_is_not_learned_from(void **state)
 	put(in_base("book.txt"),
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	    ".,;:-_#+*~!$%&/()=?{[]}\\<>|QQQQQQ");
-	o = options(spec_of(in_base("book.txt")), 4);
+	o = options(spec_of(in_base("book.txt")), 1);
 	o.tokenizer = "bpe";
 	opened(&d, &o);
 	assert_false(has_token(d.text.tokenizer, "QQ"));
