@@ -96,6 +96,8 @@ static void put_survey(struct json *j, const struct attachment *a, const struct 
 	json_put_int(j, "skipped_steps", s->skipped);
 	json_put_double(j, "step_ms", s->step_ms);
 	json_put_double(j, "samples_per_s", s->samples_per_s);
+	if (s->tokens)
+		json_put_double(j, "tokens_per_s", s->samples_per_s * s->tokens);
 	json_put_double(j, "gflops", s->gflops);
 	json_put_double(j, "peak_gflops", s->peak_gflops);
 	if (s->peak_type >= 0 && s->peak_type < PRECISION_COUNT)

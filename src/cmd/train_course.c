@@ -24,7 +24,7 @@ static enum status resolve_epochs(struct training *t, struct error *err)
 
 	if (!c->epochs)
 		return OK;
-	if (t->data.kind != DATA_TABLE) {
+	if (!t->data.train) {
 		FAIL(err, ERR_USAGE,
 		     "--epochs %d, but the data '%.64s' is made up and has no end", c->epochs,
 		     c->data);
@@ -48,15 +48,21 @@ out:
 	return st;
 }
 
-static enum status check_evaluation(const struct training *t, struct error *err)
+static enum status check_evaluation(struct training *t, struct error *err)
 {
-	const struct config *c = &t->config;
+	struct config *c = &t->config;
 
 	if (!c->eval_every || t->data.held_out)
 		return OK;
+	if (options_source(&c->values, "eval-every") == SOURCE_DEFAULT) {
+		c->eval_every = 0; /* a preset's wish */
+		return OK;
+	}
 	FAIL(err, ERR_USAGE, "--eval-every %d, but no samples are held out", c->eval_every);
 	return HINT(err, t->data.kind == DATA_TABLE ? "use a larger --holdout"
-						    : "use --data with a file");
+			 : t->data.kind == DATA_TOKENS
+				 ? "use a larger --holdout, or a smaller --context"
+				 : "use --data with a file");
 }
 
 enum status training_plan_course(struct training *t, struct error *err)
@@ -100,8 +106,10 @@ enum status training_evaluate(struct training *t, struct error *err)
 
 	if (t->evaluated == t->done)
 		return OK;
-	TRY(engine_evaluate(t->engine, t->data.held_out, fill_held_out, &t->data,
-			    &t->evaluation, err));
+	TRY(engine_evaluate(t->engine, t->data.held_out * t->data.sequence, fill_held_out,
+			    &t->data, &t->evaluation, err));
+	TRY(data_check(&t->data, err));
+	TRY(training_judge(&t->data, &t->evaluation, err));
 	t->evaluated = t->done;
 out:
 	return st;

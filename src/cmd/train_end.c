@@ -100,6 +100,8 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.diverged = t->ended == COURSE_DIVERGED,
 		.resumed_from = t->from.state ? t->from.step : -1,
 		.restarts = t->restarted,
+		.sequence = t->data.sequence,
+		.language = t->data.language,
 		.saved = t->saver.count,
 		.saving_ms = t->saver.held_ms,
 		.saved_ms = t->saver.took_ms,

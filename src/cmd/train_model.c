@@ -62,7 +62,7 @@ out:
 enum status training_open_data(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
-	int *widths = widths_of(c, NULL);
+	int *widths;
 	struct data_options o = {.spec = c->data,
 				 .test = c->test,
 				 .table = {.task = (enum data_task)c->loss,
@@ -74,6 +74,9 @@ enum status training_open_data(struct training *t, struct error *err)
 				 .holdout = c->holdout};
 	enum status st;
 
+	if (config_is_language(c))
+		return training_open_text(t, &o, err);
+	widths = widths_of(c, NULL);
 	if (!widths)
 		return FAIL(err, ERR_MEMORY, "no memory for %d layers", c->depth);
 	o.in = widths[0];

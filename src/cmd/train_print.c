@@ -80,7 +80,7 @@ static void print_course(const struct training *t)
 	if (c->epochs)
 		log_info("%d steps: %d epoch%s of %lld samples", c->steps, c->epochs,
 			 c->epochs == 1 ? "" : "s", (long long)t->data.train);
-	else if (t->data.kind == DATA_TABLE)
+	else if (t->data.train)
 		log_info("%d steps: %.3g epochs of %lld samples", c->steps,
 			 (double)c->steps * c->batch / (double)t->data.train,
 			 (long long)t->data.train);
@@ -103,10 +103,34 @@ static void print_ranks(const struct training *t)
 			 t->config.threads, r->host_cores);
 }
 
+static void print_text(const struct data *d)
+{
+	const struct text_data *t = &d->text;
+	char learned[32], held_out[32];
+
+	units_format_count((int64_t)t->learned.count, learned, sizeof(learned));
+	units_format_count((int64_t)t->held_out.count, held_out, sizeof(held_out));
+	log_info("data: %s tokens to learn from, %s held out; tokenizer: %s%s%d tokens",
+		 learned, held_out,
+		 t->tokenizer ? tokenizer_kind_names[tokenizer_kind(t->tokenizer)] : "",
+		 t->tokenizer ? ", " : "", t->tokens.of.vocabulary);
+	log_verbose("  tokens: %s", t->tokens.name);
+	if (t->files > 1)
+		log_info("data: the text of %zu files", t->files);
+	if (t->left_out)
+		log_info("data: left out: %zu file%s with zero bytes, which are no text",
+			 t->left_out, t->left_out == 1 ? "" : "s");
+	if (t->held_out.count && !d->held_out)
+		log_info(
+			"data: what is held out is shorter than a sample: nothing is evaluated");
+}
+
 static void print_data(const struct data *d)
 {
 	const struct table *t = &d->table;
 
+	if (d->kind == DATA_TOKENS)
+		print_text(d);
 	if (d->kind != DATA_TABLE)
 		return;
 	log_info("data: %lld samples to learn from, %lld held out; %d features, %s%s%s",
@@ -154,11 +178,12 @@ void training_print_heading(const struct training *t)
 static void print_held_out(const struct step_metrics *s)
 {
 	const struct evaluation *e = s->held_out;
-	char accuracy[32] = "";
+	char accuracy[32] = "", text[80];
 
 	if (!isnan(e->accuracy))
 		snprintf(accuracy, sizeof(accuracy), "  accuracy %.2f %%", e->accuracy * 100);
-	printf("           held-out loss %.6g%s%s\n", e->loss, accuracy,
+	printf("           held-out loss %.6g%s%s%s\n", e->loss,
+	       training_format_text(e, "  ", text, sizeof(text)), accuracy,
 	       s->is_best ? "  the best so far" : "");
 }
 
@@ -166,7 +191,7 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 				struct error *err)
 {
 	const struct config *c = &t->config;
-	double samples_per_s = c->batch / s->ms * 1e3;
+	double rows_per_s = c->batch / s->ms * 1e3 * t->data.sequence;
 	char loss[32] = "-"; /* virtual devices compute none */
 	char lr[32] = "";
 
@@ -180,10 +205,11 @@ enum status training_print_step(struct training *t, const struct step_metrics *s
 	if (c->log_format == LOG_JSONL)
 		fputs(t->run.line.text.data, stdout);
 	else
-		printf("step %4d  loss %-10s  grad_norm %-9.4g%s  %9.3f ms  %10.1f samples/s"
+		printf("step %4d  loss %-10s  grad_norm %-9.4g%s  %9.3f ms  %10.1f %s/s"
 		       "  %7.1f GFLOP/s%s\n",
-		       s->step, loss, s->grad_norm, lr, s->ms, samples_per_s,
-		       samples_per_s * model_flops(&t->model) * 1e-9,
+		       s->step, loss, s->grad_norm, lr, s->ms, rows_per_s,
+		       s->tokens ? "tokens" : "samples",
+		       rows_per_s * model_flops(&t->model) * 1e-9,
 		       s->skipped  ? "  skipped: not finite"
 		       : s->warmup ? "  (warm-up)"
 				   : "");
@@ -270,6 +296,16 @@ static void print_best(const struct run_summary *s)
 			patience, patience == 1 ? "" : "s");
 }
 
+static void print_evaluation(const struct evaluation *e)
+{
+	char accuracy[32] = "", text[80];
+
+	if (!isnan(e->accuracy))
+		snprintf(accuracy, sizeof(accuracy), ", accuracy %.2f %%", e->accuracy * 100);
+	log_info("held-out: %lld samples, loss %.6g%s%s", (long long)e->samples, e->loss,
+		 training_format_text(e, ", ", text, sizeof(text)), accuracy);
+}
+
 void training_print_closing(const struct run_summary *s)
 {
 	struct statistics ms = metrics_step_ms(s->metrics);
@@ -277,9 +313,11 @@ void training_print_closing(const struct run_summary *s)
 
 	if (!n)
 		return;
-	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f samples/s, "
+	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f %s/s, "
 		 "%.1f GFLOP/s",
-		 ms.median, ms.mean, ms.stdev, ms.count, run_samples_per_s(s), run_gflops(s));
+		 ms.median, ms.mean, ms.stdev, ms.count,
+		 s->language ? run_tokens_per_s(s) : run_samples_per_s(s),
+		 s->language ? "tokens" : "samples", run_gflops(s));
 	print_share(s);
 	print_breakdown(s);
 	if (s->saved)
@@ -291,11 +329,6 @@ void training_print_closing(const struct run_summary *s)
 		log_info("%d of %d steps skipped: their gradients were not finite",
 			 s->metrics->skipped, n);
 	print_best(s);
-	if (s->evaluation && !isnan(s->evaluation->accuracy))
-		log_info("held-out: %lld samples, loss %.6g, accuracy %.2f %%",
-			 (long long)s->evaluation->samples, s->evaluation->loss,
-			 s->evaluation->accuracy * 100);
-	else if (s->evaluation)
-		log_info("held-out: %lld samples, loss %.6g", (long long)s->evaluation->samples,
-			 s->evaluation->loss);
+	if (s->evaluation)
+		print_evaluation(s->evaluation);
 }

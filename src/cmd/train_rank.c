@@ -45,7 +45,7 @@ static void fill_samples(void *arg, int64_t first, int rows, const struct batch 
 {
 	struct training *t = arg;
 
-	data_batch(&t->data, t->dev, t->samples + first, rows, b);
+	data_batch(&t->data, t->dev, t->samples * t->data.sequence + first, rows, b);
 }
 
 /* What the progress screen shows. */
@@ -68,7 +68,8 @@ static void show_pulse(struct training *t, const struct step_metrics *s)
 	p->comm_ms = (double)times->comm * 1e-6;
 	p->lost_ms = (double)times->lost * 1e-6;
 	p->samples_per_s = t->config.batch / s->ms * 1e3;
-	p->gflops = p->samples_per_s * model_flops(&t->model) * 1e-9;
+	p->tokens = s->tokens;
+	p->gflops = p->samples_per_s * t->data.sequence * model_flops(&t->model) * 1e-9;
 	p->now_bytes = memory->total;
 	p->peak_bytes = memory->total_peak;
 	p->steps = t->config.steps;
@@ -96,13 +97,16 @@ out:
 static enum status train_step(struct training *t, int step, struct error *err)
 {
 	enum status st = OK;
-	struct step_metrics s = {.step = step, .warmup = step < t->config.warmup};
+	struct step_metrics s = {.step = step,
+				 .warmup = step < t->config.warmup,
+				 .tokens = t->data.language ? t->data.sequence : 0};
 	struct step_result result;
 	struct breakdowns breakdowns = {0};
 
 	s.data_ms = clock_ms();
 	engine_load(t->engine, fill_samples, t);
 	s.data_ms = clock_ms() - s.data_ms;
+	TRY(data_check(&t->data, err));
 	training_set_lr(t, &s);
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, t->samples, err));

@@ -129,7 +129,7 @@ struct engine_options training_engine_options(const struct training *t)
 	return (struct engine_options){
 		.model = &t->model,
 		.loss = t->loss,
-		.rows = c->micro_batch_size,
+		.rows = c->micro_batch_size * t->data.sequence,
 		.micro_batches = c->micro_batches,
 		.optimizer = {.kind = (enum optimizer)c->optimizer,
 			      .lr = (float)c->lr,
@@ -228,6 +228,14 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
 	return h;
 }
 
+/* Of a token file, what it was made of. */
+static uint64_t hash_tokens(uint64_t h, const struct tokens *t)
+{
+	h = hash(h, &t->count, sizeof(t->count));
+	h = hash(h, t->of.tokenizer_sha256, sizeof(t->of.tokenizer_sha256));
+	return hash(h, t->of.text_sha256, sizeof(t->of.text_sha256));
+}
+
 static uint64_t hash_table(uint64_t h, const struct table *t)
 {
 	size_t n = (size_t)t->samples;
@@ -258,6 +266,7 @@ static uint64_t hash_of(const struct training *t)
 	json_end_object(&j);
 	h = hash(h, j.text.data, strlen(j.text.data));
 	json_release(&j);
+	h = hash_tokens(hash_tokens(h, &d->text.tokens), &d->text.test);
 	return hash_table(hash_table(h, &d->table), &d->test);
 }
 

@@ -118,6 +118,16 @@ enum status training_choose_precision(struct training *t, struct error *err);
 /* train_model.c: parts of it: t->data, and the model for it. */
 enum status training_open_data(struct training *t, struct error *err);
 enum status training_build_model(struct training *t, struct error *err);
+/* train_text.c: a part of it: t->data of a language model. */
+enum status training_open_text(struct training *t, struct data_options *o, struct error *err);
+/* Where token files are kept, or "": nowhere. */
+const char *training_cache(char path[PATH_MAX]);
+/* An evaluation in rows of all that is held out becomes one in samples; of a language model,
+   with its perplexity and bits per byte. */
+enum status training_judge(struct data *d, struct evaluation *e, struct error *err);
+/* "  perplexity 4.2  bits per byte 2.07", with that before each, as far as they are known. */
+const char *training_format_text(const struct evaluation *e, const char *before, char *buf,
+				 size_t size);
 enum status training_check_machine(const struct training *t, struct error *err);
 enum status training_agree(struct training *t, struct error *err);
 enum status training_open_engine(struct training *t, struct error *err);

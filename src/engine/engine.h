@@ -91,6 +91,8 @@ struct step_result {
 struct evaluation {
 	int64_t samples;
 	double loss, accuracy; /* accuracy is NAN for regression */
+	/* Of a language model, by who knows that it is one; 0: not known. */
+	double perplexity, bits_per_byte;
 };
 
 enum status engine_create(struct engine **out, struct device *dev,

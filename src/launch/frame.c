@@ -96,7 +96,10 @@ static void fill_cells(struct cells *cells, const struct survey *s)
 		add_figure(cells, "held out", s->held_out_loss);
 	if (s->scheduled)
 		snprintf(add_cell(cells, "lr"), sizeof(cells->list[0].value), "%.2g", s->lr);
-	add_figure(cells, "samples/s", s->samples_per_s);
+	if (s->tokens)
+		add_figure(cells, "tokens/s", s->samples_per_s * s->tokens);
+	else
+		add_figure(cells, "samples/s", s->samples_per_s);
 	add_time(cells, "step", s->step_ms);
 	add_peak_memory(cells, s);
 	add_figure(cells, "GFLOP/s", s->gflops);

@@ -35,6 +35,7 @@ struct pulse {
 		evaluated; /* the learning rate varies; there was an evaluation */
 	_Atomic double lr, held_out_loss;
 	_Atomic double step_ms, samples_per_s, gflops;
+	_Atomic int tokens; /* of a sample of a language model; 0: there are none */
 	/* Where the time of the step went: computing, messages that nothing hid, waiting for
 	   other ranks; the rest is neither. */
 	_Atomic double compute_ms, comm_ms, lost_ms;

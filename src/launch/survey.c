@@ -132,6 +132,7 @@ static void take_run(struct survey *s, const struct pulse *p, double now_ms)
 	s->lr = p->lr;
 	s->evaluated = p->evaluated;
 	s->held_out_loss = p->held_out_loss;
+	s->tokens = p->tokens;
 	if (step != s->step) {
 		s->step_ms = blend(s->step_ms, p->step_ms);
 		s->samples_per_s = blend(s->samples_per_s, p->samples_per_s);

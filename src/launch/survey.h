@@ -28,6 +28,7 @@ struct survey {
 	bool simulated, scheduled, evaluated; /* as in struct pulse */
 	double loss, loss_scale, lr, held_out_loss;
 	double step_ms, samples_per_s, gflops;
+	int tokens;	    /* of a sample; 0: samples have none */
 	double peak_gflops; /* of all ranks; NAN: not known */
 	int peak_type;	    /* enum dtype: multiply-adds of what; -1: they differ */
 	double left_ms;	    /* until the last step is over; NAN: not known */

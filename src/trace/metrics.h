@@ -15,6 +15,7 @@ struct json;
 struct step_metrics {
 	int step;
 	double loss, grad_norm;
+	int tokens;	/* of a sample of a language model; 0: there are none */
 	double ms;	/* from before the forward pass to after the optimizer */
 	double data_ms; /* before that: making the batch */
 	double loss_scale, lr;

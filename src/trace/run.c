@@ -62,6 +62,10 @@ static void put_evaluation(struct json *j, const struct evaluation *e)
 	json_put_double(j, "loss", e->loss);
 	if (!isnan(e->accuracy))
 		json_put_double(j, "accuracy", e->accuracy);
+	if (e->perplexity > 0)
+		json_put_double(j, "perplexity", e->perplexity);
+	if (e->bits_per_byte > 0)
+		json_put_double(j, "bits_per_byte", e->bits_per_byte);
 	json_end_object(j);
 }
 
@@ -74,6 +78,8 @@ static const char *step_json(struct json *j, const struct step_metrics *s, int b
 	json_put_double(j, "loss", s->loss);
 	json_put_double(j, "step_ms", s->ms);
 	json_put_double(j, "samples_per_s", batch / s->ms * 1e3);
+	if (s->tokens)
+		json_put_double(j, "tokens_per_s", batch / s->ms * 1e3 * s->tokens);
 	json_put_double(j, "grad_norm", s->grad_norm);
 	json_put_double(j, "lr", s->lr);
 	json_put_double(j, "loss_scale", s->loss_scale);
@@ -103,11 +109,20 @@ static enum status add_events(struct events *e, const struct step_metrics *s, in
 	};
 	size_t n = 6;
 
+	if (s->tokens)
+		scalars[n++] =
+			(struct events_scalar){"tokens_per_s", batch / s->ms * 1e3 * s->tokens};
 	if (s->held_out)
 		scalars[n++] = (struct events_scalar){"held_out_loss", s->held_out->loss};
 	if (s->held_out && !isnan(s->held_out->accuracy))
 		scalars[n++] =
 			(struct events_scalar){"held_out_accuracy", s->held_out->accuracy};
+	if (s->held_out && s->held_out->perplexity > 0)
+		scalars[n++] =
+			(struct events_scalar){"held_out_perplexity", s->held_out->perplexity};
+	if (s->held_out && s->held_out->bits_per_byte > 0)
+		scalars[n++] = (struct events_scalar){"held_out_bits_per_byte",
+						      s->held_out->bits_per_byte};
 	return events_add(e, s->step, scalars, n, err);
 }
 
@@ -131,9 +146,15 @@ double run_samples_per_s(const struct run_summary *s)
 	return ms > 0 ? s->config->batch / ms * 1e3 : NAN;
 }
 
+double run_tokens_per_s(const struct run_summary *s)
+{
+	return run_samples_per_s(s) * s->sequence;
+}
+
 double run_gflops(const struct run_summary *s)
 {
-	return run_samples_per_s(s) * model_flops(engine_options(s->engine)->model) * 1e-9;
+	return run_samples_per_s(s) * s->sequence *
+	       model_flops(engine_options(s->engine)->model) * 1e-9;
 }
 
 double run_peak_gflops(const struct run_summary *s)
@@ -251,6 +272,8 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "max", ms.max);
 	json_end_object(j);
 	json_put_double(j, "samples_per_s", run_samples_per_s(s));
+	if (s->language)
+		json_put_double(j, "tokens_per_s", run_tokens_per_s(s));
 	json_put_double(j, "gflops", run_gflops(s));
 	json_put_double(j, "peak_gflops", run_peak_gflops(s));
 	if (run_peak_type(s))

@@ -84,6 +84,8 @@ struct run_summary {
 	int64_t resumed_from;	    /* the step, or -1 */
 	int restarts;		    /* so far */
 	const char *weights_sha256; /* NULL: nothing was saved */
+	int sequence;		    /* rows of a sample */
+	bool language;		    /* ... which are tokens */
 	int saved;		    /* checkpoints */
 	double saving_ms;	    /* that the steps were held up by all of them */
 	double saved_ms;	    /* from the beginning of each until it was whole, of all */
@@ -94,6 +96,7 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 
 /* Of the steps that count: samples and floating-point operations per second. */
 double run_samples_per_s(const struct run_summary *s);
+double run_tokens_per_s(const struct run_summary *s);
 double run_gflops(const struct run_summary *s);
 /* What all ranks could do, in multiply-adds of the type that they multiply; the name of that,
    or NULL where machines differ. */
