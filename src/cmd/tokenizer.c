@@ -4,11 +4,8 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define AT(member) .offset = offsetof(struct tokenizer_options, member)
 
@@ -104,39 +101,6 @@ enum status tokenizer_check_out(const char *out, const char *read, struct error 
 		return OK;
 	FAIL(err, ERR_USAGE, "--out %.200s would replace %.200s, which is read", out, read);
 	return HINT(err, "choose another name");
-}
-
-static enum status look(void *arg, int64_t done, int64_t total, struct error *err)
-{
-	static const struct timespec now = {0};
-	const char *what = arg, *name;
-	enum status code;
-	sigset_t asking;
-	int number;
-
-	sigemptyset(&asking);
-	sigaddset(&asking, SIGINT);
-	sigaddset(&asking, SIGTERM);
-	sigaddset(&asking, SIGHUP);
-	number = sigtimedwait(&asking, NULL, &now);
-	if (number > 0) {
-		code = error_of_signal(number, &name);
-		return FAIL(err, code, "stopped by %s; nothing was written", name);
-	}
-	if (isatty(STDERR_FILENO) && total > 0)
-		fprintf(stderr, "\r%s: %lld %% ", what, (long long)(100 * done / total));
-	return OK;
-}
-
-struct text_watch tokenizer_watch(const char *what)
-{
-	return (struct text_watch){look, (void *)what};
-}
-
-void tokenizer_watch_end(void)
-{
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%*s\r", 40, "");
 }
 
 static enum status which(const struct option_values *v, size_t *job, struct error *err)

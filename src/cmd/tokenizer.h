@@ -34,9 +34,4 @@ enum status tokenizer_job_info(const struct tokenizer_job *job, struct error *er
 /* What is read must not be replaced by what is written. */
 enum status tokenizer_check_out(const char *out, const char *read, struct error *err);
 
-/* Shows how far it is, on a terminal, and has Ctrl-C stop it. */
-struct text_watch tokenizer_watch(const char *what);
-/* The line of it goes away. */
-void tokenizer_watch_end(void);
-
 #endif

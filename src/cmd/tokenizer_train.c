@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cmd/watch.h"
 #include "text/corpus.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static enum status make_plan(struct tokenizer_plan *plan, const struct tokenizer
 {
 	*plan = (struct tokenizer_plan){.kind = (enum tokenizer_kind)o->kind,
 					.vocabulary = o->vocabulary,
-					.watch = tokenizer_watch("training")};
+					.watch = watch_text("training")};
 	if (plan->kind != TOKENIZER_BPE && o->vocabulary) {
 		FAIL(err, ERR_USAGE, "--vocab %d is not for a tokenizer of kind %s",
 		     o->vocabulary, tokenizer_kind_names[o->kind]);
@@ -72,7 +73,7 @@ enum status tokenizer_job_train(const struct tokenizer_job *job, struct error *e
 	for (size_t i = 0; i < texts.count; i++)
 		TRY(tokenizer_check_out(out, texts.list.paths[i], err));
 	st = tokenizer_train(&t, &plan, texts.pieces, texts.count, err);
-	tokenizer_watch_end();
+	watch_text_end();
 	if (st != OK)
 		goto out;
 	TRY(tokenizer_save(t, out, err));

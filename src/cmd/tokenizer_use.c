@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/signals.h"
+#include "cmd/watch.h"
 #include "text/source.h"
 #include "text/tokens.h"
 
@@ -33,7 +34,7 @@ static enum status check_count(const struct tokenizer_job *job, int min, int max
 static enum status encode_to_file(const struct tokenizer *t, const struct tokenizer_job *job,
 				  struct error *err)
 {
-	struct text_watch watch = tokenizer_watch("encoding");
+	struct text_watch watch = watch_text("encoding");
 	const char *const name = job->arguments[1];
 	struct corpus text = {0};
 	sigset_t before;
@@ -42,7 +43,7 @@ static enum status encode_to_file(const struct tokenizer *t, const struct tokeni
 	TRY(corpus_open(&text, &name, 1, err));
 	signals_hold(&before);
 	st = tokens_make(job->o->out, &text, t, specials_of(job), &watch, err);
-	tokenizer_watch_end();
+	watch_text_end();
 	signals_let_go(&before);
 out:
 	corpus_close(&text);

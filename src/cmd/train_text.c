@@ -1,7 +1,7 @@
 /* train_text.c - text to learn from: where its tokens are kept, and who makes them; what an
    evaluation says of a language model. See training.h */
-#include "cmd/tokenizer.h"
 #include "cmd/training.h"
+#include "cmd/watch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,14 +54,14 @@ enum status training_open_text(struct training *t, struct data_options *o, struc
 	o->vocabulary = c->vocab;
 	o->tokenizer = c->tokenizer;
 	o->cache = training_cache(cache);
-	o->watch = tokenizer_watch("reading the text");
+	o->watch = watch_text("reading the text");
 	TRY(check_tokenizer(c, err));
 	/* In a job rank 0 makes what the others then find, or make on their machines. */
 	if (job && !is_first(t))
 		TRY(comm_run(t->rank->world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));
 	st = data_open(&t->data, o, err);
 	if (t->data.kind == DATA_TOKENS || st != OK)
-		tokenizer_watch_end();
+		watch_text_end();
 	if (st != OK)
 		goto out;
 	if (job && is_first(t))
