@@ -17,6 +17,7 @@ import sys
 import numpy
 import torch
 
+import language
 from model import Stack, make_optimizer, make_schedule, train_step
 from safetensors_numpy import load
 
@@ -25,13 +26,16 @@ WEIGHT_TOLERANCE = 1e-4
 PERTURBED = 8
 
 
-def load_masks(folder, o):
-    """Of every step a list with a mask per layer but the last; None without dropout."""
+def is_language(o):
+    return o.get("model", "mlp") != "mlp"
+
+
+def load_masks(folder, o, names):
+    """Of every step a list with the masks of these names; None without dropout."""
     if not o.get("dropout"):
         return None
     masks = load(os.path.join(folder, "masks.safetensors"))
-    names = [f"layers.{i}.dropout" for i in range(o["depth"] - 1)]
-    steps = [[torch.from_numpy(masks.pop(f"masks.{step}.{n}")).float() for n in names]
+    steps = [[torch.from_numpy(masks.pop(f"masks.{step}.{n}")) for n in names]
              for step in range(o["steps"])]
     if masks:
         raise ValueError(f"{folder}: masks of unknown layers: {sorted(masks)}")
@@ -39,6 +43,9 @@ def load_masks(folder, o):
 
 
 def build(initial, o):
+    """The model with its initial weights."""
+    if is_language(o):
+        return language.build(initial, o)
     weights = [initial[f"layers.{i}.weight"] for i in range(o["depth"])]
     model = Stack([weights[0].shape[1]] + [w.shape[0] for w in weights], o["activation"],
                   o.get("norm", "none"), o.get("residual", False), o.get("dropout", 0.0))
@@ -58,22 +65,31 @@ def recompute(folder, dtype=torch.float32, perturbed=None):
         check = json.load(f)
     o = check["options"]
     batches = load(os.path.join(folder, "batches.safetensors"))
-    masks = load_masks(folder, o)
     model = build(load(os.path.join(folder, "initial.safetensors")), o).to(dtype)
+    masks = load_masks(folder, o, model.dropouts)
     if perturbed is not None:
         perturb(model, perturbed)
     optimizer = make_optimizer(model, o)
     schedule = make_schedule(optimizer, o)
     losses = []
     for step in range(len(check["losses"])):
-        x = torch.from_numpy(batches[f"x.{step}"]).to(dtype)
-        y = torch.from_numpy(batches[f"y.{step}"])
-        y = y.long() if y.dtype == torch.int32 else y.to(dtype)
+        x, y = (torch.from_numpy(batches[f"{name}.{step}"]) for name in "xy")
+        # Numbers of tokens and classes are whole; a language model has a row per token.
+        x = x.long() if x.dtype == torch.int32 else x.to(dtype)
+        y = y.long().flatten() if y.dtype == torch.int32 else y.to(dtype)
         losses.append(train_step(model, optimizer, x, y, o["micro_batches"], o["clip_grad"],
                                  masks[step] if masks else None))
         schedule.step()
-    final = {name: p.detach().numpy() for name, p in model.named_parameters()}
-    return check, losses, final
+    return check, losses, {name: p.detach().numpy() for name, p in model.named_parameters()}
+
+
+def comparable(run):
+    """Losses and weights of (check, losses, weights), as far as they say something."""
+    check, losses, weights = run
+    # JSON has no word for what is not finite: null.
+    losses = [numpy.nan if v is None else v for v in losses]
+    o = check["options"]
+    return losses, language.without_noise(weights, o) if is_language(o) else weights
 
 
 class Difference:
@@ -101,21 +117,21 @@ class Difference:
 
 def spread(folder, exact):
     """How far rounding leads: other initial weights, by about four roundings of fp32."""
-    runs = [Difference(*recompute(folder, torch.float64, other)[1:], *exact)
+    runs = [Difference(*comparable(recompute(folder, torch.float64, other)), *exact)
             for other in range(PERTURBED)]
     return max(r.loss for r in runs), max(r.weight for r in runs)
 
 
 def compare(folder):
     """"ok", "steep" or "DIFFERS", and the difference from PyTorch."""
-    check, losses, final = recompute(folder)
-    # JSON has no word for what is not finite: null.
-    ours = [numpy.nan if v is None else v for v in check["losses"]], load(os.path.join(folder, "final.safetensors"))
-    difference = Difference(*ours, losses, final)
+    run = recompute(folder)
+    check, torch_fp32 = run[0], comparable(run)
+    ours = comparable((check, check["losses"], load(os.path.join(folder, "final.safetensors"))))
+    difference = Difference(*ours, *torch_fp32)
     if difference.within(LOSS_TOLERANCE, WEIGHT_TOLERANCE):
         return "ok", difference
-    exact = recompute(folder, torch.float64)[1:]
-    theirs = Difference(losses, final, *exact)
+    exact = comparable(recompute(folder, torch.float64))
+    theirs = Difference(*torch_fp32, *exact)
     loss, weight = spread(folder, exact)
     near = Difference(*ours, *exact).within(
         max(LOSS_TOLERANCE, 4 * loss, theirs.loss), max(WEIGHT_TOLERANCE, 4 * weight, theirs.weight))

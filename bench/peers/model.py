@@ -49,6 +49,7 @@ class Stack(torch.nn.Module):
                   NORMS[norm](i) if norm != "none" and k > 0 else None,
                   residual and i == o and k < last, dropout)
             for k, (i, o) in enumerate(zip(sizes[:-1], sizes[1:])))
+        self.dropouts = [f"layers.{i}.dropout" for i in range(last)]
 
     def forward(self, x, masks=None):
         """masks: of every layer but the last, (rows, width); None: nothing is dropped."""
@@ -59,7 +60,7 @@ class Stack(torch.nn.Module):
 
 def make_optimizer(model, o, **way):
     """o: the options as kolm writes them to config.json; way: how PyTorch is to compute them."""
-    p = model.parameters()
+    p = model.groups(o["weight_decay"]) if hasattr(model, "groups") else model.parameters()
     if o["optimizer"] == "sgd":
         return torch.optim.SGD(p, lr=o["lr"], weight_decay=o["weight_decay"], **way)
     if o["optimizer"] == "momentum":
