@@ -146,6 +146,12 @@ void json_put_bool(struct json *j, const char *name, bool value)
 	text_add(&j->text, value ? "true" : "false");
 }
 
+void json_put_null(struct json *j, const char *name)
+{
+	lead_in(j, name);
+	text_add(&j->text, "null");
+}
+
 enum status json_write_file(const struct json *j, const char *path, struct error *err)
 {
 	if (j->text.failed)

@@ -36,6 +36,7 @@ void json_put_string(struct json *j, const char *name, const char *value);
 void json_put_int(struct json *j, const char *name, int64_t value);
 void json_put_double(struct json *j, const char *name, double value);
 void json_put_bool(struct json *j, const char *name, bool value);
+void json_put_null(struct json *j, const char *name);
 
 /* Put the document into a file, whole or not at all. */
 enum status json_write_file(const struct json *j, const char *path, struct error *err);

@@ -35,8 +35,9 @@ static void describe(struct json *j, const struct safetensors_entry *e)
 }
 
 /* Spaces up to a multiple of 8 keep the data aligned for readers that map it. */
-enum status safetensors_describe(struct text *head, struct safetensors_entry *entries,
-				 size_t count, struct error *err)
+static enum status describe_all(struct text *head, const char *format,
+				struct safetensors_entry *entries, size_t count,
+				struct error *err)
 {
 	struct json j;
 	char length[8];
@@ -44,6 +45,11 @@ enum status safetensors_describe(struct text *head, struct safetensors_entry *en
 	lay_out(entries, count);
 	json_init(&j, false);
 	json_begin_object(&j, NULL);
+	if (format) {
+		json_begin_object(&j, "__metadata__");
+		json_put_string(&j, "format", format);
+		json_end_object(&j);
+	}
 	for (size_t i = 0; i < count; i++)
 		describe(&j, &entries[i]);
 	json_end_object(&j);
@@ -62,15 +68,21 @@ enum status safetensors_describe(struct text *head, struct safetensors_entry *en
 	return FAIL(err, ERR_MEMORY, "no memory to describe %zu tensors", count);
 }
 
-enum status safetensors_begin(struct file *f, const char *path,
-			      struct safetensors_entry *entries, size_t count,
-			      struct error *err)
+enum status safetensors_describe(struct text *head, struct safetensors_entry *entries,
+				 size_t count, struct error *err)
+{
+	return describe_all(head, NULL, entries, count, err);
+}
+
+enum status safetensors_begin_as(struct file *f, const char *path, const char *format,
+				 struct safetensors_entry *entries, size_t count,
+				 struct error *err)
 {
 	enum status st;
 	struct text head = {0};
 
 	f->fd = -1;
-	TRY(safetensors_describe(&head, entries, count, err));
+	TRY(describe_all(&head, format, entries, count, err));
 	TRY(file_create(f, path, err));
 	TRY(file_write(f, head.data, head.len, err));
 out:
@@ -78,4 +90,11 @@ out:
 	if (st != OK)
 		file_abort(f);
 	return st;
+}
+
+enum status safetensors_begin(struct file *f, const char *path,
+			      struct safetensors_entry *entries, size_t count,
+			      struct error *err)
+{
+	return safetensors_begin_as(f, path, NULL, entries, count, err);
 }

@@ -52,6 +52,10 @@ const void *safetensors_data(const struct safetensors *s, const struct safetenso
 enum status safetensors_begin(struct file *f, const char *path,
 			      struct safetensors_entry *entries, size_t count,
 			      struct error *err);
+/* The same with "format" among the metadata: transformers loads files that say "pt". */
+enum status safetensors_begin_as(struct file *f, const char *path, const char *format,
+				 struct safetensors_entry *entries, size_t count,
+				 struct error *err);
 
 /* What stands before the data, for who writes it in another way; released by text_release. */
 enum status safetensors_describe(struct text *head, struct safetensors_entry *entries,

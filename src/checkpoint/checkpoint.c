@@ -103,6 +103,7 @@ enum status checkpoint_parse(struct checkpoint *c, const char *bytes, size_t siz
 		goto out;
 	}
 	c->step = json_integer_value(step);
+	c->weights_only = !json_object_get(c->state, "optimizer");
 	files = json_object_get(c->state, "files");
 	json_array_foreach(files, i, entry) TRY(read_file_entry(c, entry, where, err));
 	if (!c->files[PART_MODEL].there)

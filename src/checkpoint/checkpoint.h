@@ -36,6 +36,7 @@ struct checkpoint_file {
 struct checkpoint {
 	char folder[PATH_MAX];
 	int64_t step; /* so many were done */
+	bool weights_only; /* nothing of an optimizer: it was imported */
 	json_t *state;
 	struct checkpoint_file files[PART_COUNT];
 };

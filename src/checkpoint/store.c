@@ -176,6 +176,40 @@ out:
 	return st;
 }
 
+enum status store_stream_open(struct store_stream *w, const struct store *s,
+			      enum checkpoint_part part, struct error *err)
+{
+	enum status st;
+
+	w->fd = -1;
+	TRY(file_path(w->path, s->temporary, checkpoint_part_names[part], err));
+	w->fd = open(w->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->fd < 0 || lseek(w->fd, (off_t)s->files[part].head.len, SEEK_SET) < 0)
+		st = failed(w->path, err);
+out:
+	return st;
+}
+
+enum status store_stream_put(const struct store_stream *w, const void *data, size_t size,
+			     struct error *err)
+{
+	return file_write_fd(w->fd, w->path, data, size, err);
+}
+
+enum status store_stream_close(struct store_stream *w, struct error *err)
+{
+	enum status st = OK;
+
+	if (w->fd < 0)
+		return OK;
+	if (fsync(w->fd))
+		st = failed(w->path, err);
+	if (close(w->fd) && st == OK)
+		st = failed(w->path, err);
+	w->fd = -1;
+	return st;
+}
+
 static enum status sync_folder(const char *path, struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

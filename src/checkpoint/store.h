@@ -49,6 +49,17 @@ void store_name(struct store *s, int64_t step);
 enum status store_begin(const struct store *s, struct error *err);
 enum status store_write(const struct store *s, const struct store_piece *pieces, size_t n,
 			struct error *err);
+/* Or somebody writes a file alone, from its first tensor to its last. */
+struct store_stream {
+	int fd;
+	char path[PATH_MAX];
+};
+enum status store_stream_open(struct store_stream *w, const struct store *s,
+			      enum checkpoint_part part, struct error *err);
+enum status store_stream_put(const struct store_stream *w, const void *data, size_t size,
+			     struct error *err);
+/* What was put is on disk then. */
+enum status store_stream_close(struct store_stream *w, struct error *err);
 /*
  * state: an object that is still open, with all members but step, files and the sum. sha256
  * takes the sum of the tensors of the model alone. Keeps so many checkpoints (0: all), and the

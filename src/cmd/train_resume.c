@@ -81,7 +81,8 @@ static enum status check_tensors(const struct training *t, struct error *err)
 		struct region r = {.array = (enum engine_array)a};
 		const struct safetensors *file = &t->source[saving_part(r.array)];
 
-		if (!engine_array_name((enum optimizer)t->config.optimizer, r.array))
+		if (!engine_array_name((enum optimizer)t->config.optimizer, r.array) ||
+		    (t->from.weights_only && r.array != ARRAY_WEIGHTS))
 			continue;
 		for (r.tensor = 0; r.tensor < t->model.n_tensors; r.tensor++)
 			compare(file, &t->model.tensors[r.tensor], saving_name(t, &r, name),
@@ -102,6 +103,8 @@ static enum status check_state(const struct training *t, struct error *err)
 	const char *kind = json_string_value(json_object_get(optimizer, "kind"));
 	const json_t *seed = json_object_get(t->from.state, "seed");
 
+	if (t->from.weights_only) /* they are where a training begins, whatever it is */
+		return OK;
 	if (!kind || strcmp(kind, optimizer_names[t->config.optimizer])) {
 		FAIL(err, ERR_USAGE, "%.200s has the state of the optimizer %.20s, not of %s",
 		     t->from.folder, kind ? kind : "none",
@@ -265,6 +268,10 @@ enum status training_restore(struct training *t, struct error *err)
 		return OK;
 	rank_at(t->rank, "reading %s", t->from.folder);
 	TRY(map_files(t, err));
+	if (t->from.weights_only) {
+		TRY(engine_take_weights(t->engine, read_region, t, err));
+		goto out;
+	}
 	TRY(engine_restore(t->engine, &e, read_region, t, err));
 	TRY(course_read(&t->course, json_object_get(state, "course"), err));
 	t->samples = json_integer_value(json_object_get(state, "samples"));
@@ -276,12 +283,11 @@ out:
 
 enum status training_load_weights(struct training *t, struct error *err)
 {
-	struct engine_state e = {.scale = 1};
 	enum status st;
 
 	TRY(map_files(t, err));
 	TRY(check_tensors(t, err));
-	TRY(engine_restore(t->engine, &e, read_region, t, err));
+	TRY(engine_take_weights(t->engine, read_region, t, err));
 out:
 	unmap_files(t);
 	return st;

@@ -277,12 +277,13 @@ out:
 	return st;
 }
 
-static enum status restore_all(struct engine *e, float *block, engine_source *source, void *arg,
-			       struct error *err)
+/* The first so many arrays. */
+static enum status restore_arrays(struct engine *e, int count, float *block,
+				  engine_source *source, void *arg, struct error *err)
 {
 	enum status st = OK;
 
-	for (int a = 0; a < ARRAY_COUNT && !is_idle(e); a++)
+	for (int a = 0; a < count && !is_idle(e); a++)
 		if (engine_array_name(e->options.optimizer.kind, (enum engine_array)a))
 			TRY(restore_array(e, (enum engine_array)a, block, source, arg, err));
 	if (e->optim.master)
@@ -291,8 +292,8 @@ out:
 	return st;
 }
 
-enum status engine_restore(struct engine *e, const struct engine_state *state,
-			   engine_source *source, void *arg, struct error *err)
+static enum status read_arrays(struct engine *e, int count, engine_source *source, void *arg,
+			       struct error *err)
 {
 	size_t widest = BLOCK;
 	float *block;
@@ -305,10 +306,18 @@ enum status engine_restore(struct engine *e, const struct engine_state *state,
 	block = malloc(widest * sizeof(*block));
 	if (!block)
 		return FAIL(err, ERR_MEMORY, "no memory to read the weights");
-	st = restore_all(e, block, source, arg, err);
+	st = restore_arrays(e, count, block, source, arg, err);
 	free(block);
-	if (st != OK)
-		return st;
+out:
+	return st;
+}
+
+enum status engine_restore(struct engine *e, const struct engine_state *state,
+			   engine_source *source, void *arg, struct error *err)
+{
+	enum status st;
+
+	TRY(read_arrays(e, ARRAY_COUNT, source, arg, err));
 	e->optim.steps = state->updates;
 	if (e->options.scaler.interval > 0) {
 		e->scaler.scale = state->scale;
@@ -316,4 +325,10 @@ enum status engine_restore(struct engine *e, const struct engine_state *state,
 	}
 out:
 	return st;
+}
+
+enum status engine_take_weights(struct engine *e, engine_source *source, void *arg,
+				struct error *err)
+{
+	return read_arrays(e, ARRAY_WEIGHTS + 1, source, arg, err);
 }

@@ -56,5 +56,8 @@ typedef enum status engine_source(void *arg, const struct region *r, float *valu
  * has. */
 enum status engine_restore(struct engine *e, const struct engine_state *state,
 			   engine_source *source, void *arg, struct error *err);
+/* Begin with those weights: the optimizer has done nothing yet. */
+enum status engine_take_weights(struct engine *e, engine_source *source, void *arg,
+				struct error *err);
 
 #endif
