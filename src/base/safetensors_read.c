@@ -1,5 +1,6 @@
 /* safetensors_read.c - see safetensors.h */
 #include "base/safetensors.h"
+#include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,26 +29,41 @@ static enum status bad(struct error *err, const char *what, const char *name)
 		    *name ? ": " : "", name);
 }
 
-static bool read_dtype(const json_t *value, enum dtype *dtype)
+/* What others have and nobody here computes with: such a tensor can be passed over. */
+static const struct {
+	const char *name;
+	size_t size;
+} foreign_types[] = {{"BOOL", 1}, {"I8", 1},  {"I16", 2}, {"U16", 2},	  {"U32", 4},
+		     {"I64", 8},  {"U64", 8}, {"F64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
+
+/* The type, and the bytes of an element. */
+static bool read_dtype(const json_t *value, struct safetensors_entry *e, uint64_t *bytes)
 {
 	const char *name = json_string_value(value);
 
 	for (int i = 0; name && i < DTYPE_COUNT; i++)
 		if (!strcmp(name, dtype_name((enum dtype)i))) {
-			*dtype = (enum dtype)i;
+			e->dtype = (enum dtype)i;
+			*bytes = dtype_size(e->dtype);
+			return true;
+		}
+	for (size_t i = 0; name && i < ARRAY_SIZE(foreign_types); i++)
+		if (!strcmp(name, foreign_types[i].name)) {
+			e->dtype = DTYPE_BYTE;
+			e->foreign = foreign_types[i].name;
+			*bytes = foreign_types[i].size;
 			return true;
 		}
 	return false;
 }
 
-/* Shape and the number of bytes that it stands for. */
+/* Shape and the number of bytes that it stands for, from those of an element. */
 static bool read_shape(const json_t *value, struct safetensors_entry *e, uint64_t *bytes)
 {
 	size_t dims = json_array_size(value);
 
 	if (!json_is_array(value) || dims > SAFETENSORS_MAX_DIMS)
 		return false;
-	*bytes = dtype_size(e->dtype);
 	e->dims = (int)dims;
 	for (size_t i = 0; i < dims; i++) {
 		json_t *n = json_array_get(value, i);
@@ -73,7 +89,7 @@ static enum status read_entry(const char *name, const json_t *value, uint64_t da
 	if (!*name || strlen(name) >= sizeof(e->name))
 		return bad(err, "a name that is empty or too long", name);
 	snprintf(e->name, sizeof(e->name), "%s", name);
-	if (!read_dtype(json_object_get(value, "dtype"), &e->dtype))
+	if (!read_dtype(json_object_get(value, "dtype"), e, &bytes))
 		return bad(err, "an unknown dtype", name);
 	if (!read_shape(json_object_get(value, "shape"), e, &bytes))
 		return bad(err, "a bad shape", name);

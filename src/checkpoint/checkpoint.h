@@ -35,7 +35,7 @@ struct checkpoint_file {
 /* One that was read. */
 struct checkpoint {
 	char folder[PATH_MAX];
-	int64_t step; /* so many were done */
+	int64_t step;	   /* so many were done */
 	bool weights_only; /* nothing of an optimizer: it was imported */
 	json_t *state;
 	struct checkpoint_file files[PART_COUNT];

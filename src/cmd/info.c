@@ -83,6 +83,20 @@ static void print_tensors(const struct safetensors *s)
 	}
 }
 
+static void print_training(const struct checkpoint *c)
+{
+	const json_t *optimizer = json_object_get(c->state, "optimizer");
+	const char *from = json_string_value(json_object_get(c->state, "imported"));
+
+	if (c->weights_only)
+		printf("weights only%s%s\n", from ? ", imported: " : "", from ? from : "");
+	else
+		printf("optimizer %s, %lld updates; trained in %s\n",
+		       text_at(c->state, "optimizer", "kind"),
+		       (long long)json_integer_value(json_object_get(optimizer, "updates")),
+		       text_at(c->state, "options", "precision"));
+}
+
 static void print_text(const struct checkpoint *c, const struct safetensors *model)
 {
 	char size[32], count[32];
@@ -95,11 +109,8 @@ static void print_text(const struct checkpoint *c, const struct safetensors *mod
 	printf("after %lld steps, %lld samples; written by kolm %s\n", (long long)c->step,
 	       (long long)json_integer_value(json_object_get(c->state, "samples")),
 	       json_string_value(json_object_get(c->state, "version")));
-	printf("%zu tensors, %s parameters; optimizer %s, %lld updates; trained in %s\n",
-	       model->count, count, text_at(c->state, "optimizer", "kind"),
-	       (long long)json_integer_value(
-		       json_object_get(json_object_get(c->state, "optimizer"), "updates")),
-	       text_at(c->state, "options", "precision"));
+	printf("%zu tensors, %s parameters; ", model->count, count);
+	print_training(c);
 	print_tensors(model);
 	for (int i = 0; i < PART_COUNT; i++) {
 		if (!c->files[i].there)

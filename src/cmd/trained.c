@@ -30,7 +30,7 @@ static bool find_best(struct checkpoint *c, const char *place)
 	return found;
 }
 
-static enum status find_checkpoint(struct checkpoint *c, const char *place, struct error *err)
+enum status trained_find(struct checkpoint *c, const char *place, struct error *err)
 {
 	enum status st = OK;
 	bool best = find_best(c, place);
@@ -143,7 +143,7 @@ enum status trained_open(struct trained *m, const char *place, const char *data,
 	t = m->training;
 	if (!t)
 		return ERR_MEMORY;
-	TRY(find_checkpoint(&t->from, place, err));
+	TRY(trained_find(&t->from, place, err));
 	TRY(read_form(m, err));
 	TRY(read_options(t, threads, err));
 	TRY(open_data(m, data, targets, err));

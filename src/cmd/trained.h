@@ -14,6 +14,10 @@ struct trained {
 	struct data_form form;
 };
 
+/* The best one of a run, if that was marked and is whole, or the newest; or the one that is
+   named. Says which. */
+enum status trained_find(struct checkpoint *c, const char *place, struct error *err);
+
 /* Which checkpoint, what file, and whether its targets are of interest; how many threads, 0:
    one per core. Says which checkpoint it is. */
 enum status trained_open(struct trained *m, const char *place, const char *data, bool targets,

@@ -39,7 +39,7 @@ static const char *show(const json_t *value, char *buf, size_t size)
 		snprintf(buf, size, "%s", json_is_true(value) ? "true" : "false");
 	else
 		snprintf(buf, size, "%s",
-			 json_is_object(value) ? "an object"
+			 json_is_object(value)	? "an object"
 			 : json_is_array(value) ? "a list"
 						: "nothing");
 	return buf;
@@ -154,7 +154,7 @@ static enum status read_gpt2(const struct reader *r, struct hf_model *m)
 	TRY(read_int(r, "n_embd", 0, HF_SIZE_MAX, &m->dim));
 	TRY(read_int(r, "n_layer", 0, HF_LAYERS_MAX, &m->layers));
 	TRY(read_int(r, "n_head", 0, HF_HEADS_MAX, &m->heads));
-	TRY(read_int(r, "n_inner", imin(4 * m->dim, HF_SIZE_MAX), HF_SIZE_MAX, &m->ffn));
+	TRY(read_int(r, "n_inner", 4 * m->dim, HF_SIZE_MAX, &m->ffn));
 	TRY(read_number(r, "layer_norm_epsilon", 1e-5, 1e-12, 1, &m->norm_eps));
 	TRY(read_gelu(r, &m->exact_gelu));
 	TRY(read_dropout(r, m));
@@ -239,6 +239,10 @@ out:
 
 static enum status check_sizes(const struct reader *r, const struct hf_model *m)
 {
+	if (m->ffn > HF_SIZE_MAX) { /* four times dim, if nobody says so */
+		FAIL(r->err, ERR_USAGE, "%.200s: n_embd is %d", r->where, m->dim);
+		return HINT(r->err, "kolm takes whole numbers of 1 .. %d", HF_SIZE_MAX / 4);
+	}
 	if (m->dim % m->heads) {
 		FAIL(r->err, ERR_USAGE, "%.200s: %d heads do not divide a width of %d",
 		     r->where, m->heads, m->dim);

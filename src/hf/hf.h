@@ -20,7 +20,7 @@
 #include <stdbool.h>
 
 /* As model_type of config.json has it; as --model has it; and the class that loads it. */
-#define HF_KINDS(X)                              \
+#define HF_KINDS(X)                               \
 	X(GPT2, "gpt2", "gpt", "GPT2LMHeadModel") \
 	X(LLAMA, "llama", "llama", "LlamaForCausalLM")
 #define HF_KIND(name, ...) HF_##name,

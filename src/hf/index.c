@@ -60,8 +60,8 @@ enum status hf_index_read(struct hf_index *x, const char *bytes, size_t size, co
 	json_error_t problem;
 	enum status st;
 
-	*x = (struct hf_index){.root =
-				       json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &problem)};
+	*x = (struct hf_index){
+		.root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &problem)};
 	x->map = json_object_get(x->root, "weight_map");
 	if (!x->root)
 		st = FAIL(err, ERR_USAGE, "%.200s is not valid JSON: line %d, column %d: %s",

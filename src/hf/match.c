@@ -1,4 +1,5 @@
-/* match.c - are the tensors of a folder those of the model that config.json describes? See hf.h */
+/* match.c - are the tensors of a folder those of the model that config.json describes? See hf.h
+ */
 #include "hf/impl.h"
 #include "base/log.h"
 #include "base/util.h"
@@ -46,7 +47,7 @@ static enum status check_part(const struct hf_part *p, const struct hf_found *fo
 	}
 	if (e->dtype != DTYPE_F32 && e->dtype != DTYPE_F16 && e->dtype != DTYPE_BF16) {
 		FAIL(err, ERR_USAGE, "%.*s is of type %s", SHOWN, e->name,
-		     dtype_name(e->dtype));
+		     e->foreign ? e->foreign : dtype_name(e->dtype));
 		return HINT(err, "F32, F16 and BF16 can be imported");
 	}
 	return OK;
@@ -89,8 +90,8 @@ static bool same_bytes(const struct hf_found *a, const struct hf_found *b)
 	uint64_t size = a->entry->end - a->entry->begin;
 
 	return a->entry->dtype == b->entry->dtype && size == b->entry->end - b->entry->begin &&
-	       !memcmp(safetensors_data(a->file, a->entry),
-		       safetensors_data(b->file, b->entry), size);
+	       !memcmp(safetensors_data(a->file, a->entry), safetensors_data(b->file, b->entry),
+		       size);
 }
 
 static enum status check_rest(const struct hf_source *s, struct error *err)
@@ -111,11 +112,13 @@ static enum status check_rest(const struct hf_source *s, struct error *err)
 					 "describes");
 		}
 		if (!same_bytes(f, hf_find_part(s, table))) {
-			FAIL(err, ERR_USAGE, "lm_head.weight is not the table of tokens, "
-					     "though config.json ties the two");
-			return HINT(err, s->model.kind == HF_GPT2
-						 ? "kolm's gpt has no head of its own"
-						 : "write \"tie_word_embeddings\": false there");
+			FAIL(err, ERR_USAGE,
+			     "lm_head.weight is not the table of tokens, "
+			     "though config.json ties the two");
+			return HINT(err,
+				    s->model.kind == HF_GPT2
+					    ? "kolm's gpt has no head of its own"
+					    : "write \"tie_word_embeddings\": false there");
 		}
 	}
 	return OK;

@@ -1,4 +1,5 @@
-/* options_read.c - a model from a checkpoint: shapes say most, its options the rest; see hf.h */
+/* options_read.c - a model from a checkpoint: shapes say most, its options the rest; see hf.h
+ */
 #include "hf/hf.h"
 
 #include <stdio.h>

@@ -114,8 +114,9 @@ static enum status check_index(const struct hf_source *s, const struct hf_index 
 		size_t f = found ? (size_t)(found->file - s->files) : 0;
 
 		if (!found || strcmp(x->files[f], json_string_value(file)) != 0)
-			return FAIL(err, ERR_USAGE, "%.*s has no tensor %.*s, as its index says",
-				    SHOWN, json_string_value(file), SHOWN, name);
+			return FAIL(err, ERR_USAGE,
+				    "%.*s has no tensor %.*s, as its index says", SHOWN,
+				    json_string_value(file), SHOWN, name);
 	}
 	return OK;
 }

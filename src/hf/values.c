@@ -33,11 +33,10 @@ static void turn(const struct hf_values *v, const char *from, size_t rows, size_
 		for (size_t c0 = 0; c0 < columns; c0 += TILE)
 			for (size_t r = r0; r < rows && r < r0 + TILE; r++)
 				for (size_t c = c0; c < columns && c < c0 + TILE; c++)
-					out[r * columns + c] =
-						load(from + (r * v->row_step +
-							     c * v->column_step) *
-								    size,
-						     v->type);
+					out[r * columns + c] = load(
+						from + (r * v->row_step + c * v->column_step) *
+								size,
+						v->type);
 }
 
 void hf_values_rows(const struct hf_values *v, size_t row, size_t rows, size_t columns,

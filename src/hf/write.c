@@ -1,5 +1,5 @@
-/* write.c - a checkpoint's tensors as transformers' model.safetensors, with its config.json; see
-   hf.h */
+/* write.c - a checkpoint's tensors as transformers' model.safetensors, with its config.json;
+   see hf.h */
 #include "hf/hf.h"
 #include "base/file.h"
 #include "base/half.h"

@@ -1,0 +1,402 @@
+/* test_hf.c - models of transformers': every number stands where it belongs, there and here;
+   what kolm does not have is refused by name; harmed folders are. */
+#include "testing.h"
+
+#include "base/half.h"
+#include "folders.h"
+#include "hf/hf.h"
+
+static struct error err;
+
+/* ---- values ---- */
+
+/* Rows of any type, in both orders, from where nothing is aligned. */
+static void values_are_those_of_the_file(void **state)
+{
+	static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+	struct random r = random_start("values");
+	(void)state;
+
+	for (int i = 0; i < 60; i++) {
+		enum dtype type = types[i % 3];
+		size_t rows = (size_t)random_int(&r, 1, 90), size = dtype_size(type);
+		size_t columns = (size_t)random_int(&r, 1, 90), n = rows * columns;
+		size_t first = (size_t)random_int(&r, 0, (int)rows - 1), many = rows - first;
+		bool turned = random_int(&r, 0, 1);
+		float *plain = malloc(n * sizeof(*plain)), *out = malloc(n * sizeof(*out));
+		uint16_t *halves = malloc(n * sizeof(float)); /* of any type */
+		char *bytes = malloc(n * size + 1);
+		struct hf_values v = {.data = bytes + 1,
+				      .type = type,
+				      .row_step = turned ? 1 : columns,
+				      .column_step = turned ? rows : 1};
+
+		random_fill(&r, plain, n);
+		for (size_t k = 0; k < n; k++)
+			float_to(halves, k, type, plain[k]);
+		memcpy(bytes + 1, halves, n * size);
+		hf_values_rows(&v, first, many, columns, out);
+		for (size_t y = 0; y < many; y++)
+			for (size_t x = 0; x < columns; x++) {
+				size_t at = turned ? x * rows + first + y
+						   : (first + y) * columns + x;
+				float wanted = float_from(halves, at, type);
+
+				assert_memory_equal(&out[y * columns + x], &wanted,
+						    sizeof(wanted));
+			}
+		free(plain);
+		free(out);
+		free(halves);
+		free(bytes);
+	}
+}
+
+/* ---- a model in memory, as a checkpoint has it ---- */
+
+struct checkpoint_like {
+	struct hf_model model;
+	struct hf_plan plan;
+	struct hf_tensor *tensors;
+	struct safetensors file;
+	float *values;
+};
+
+static struct hf_model random_model(struct random *r, enum hf_kind kind)
+{
+	int width = 2 * random_int(r, 1, 4), groups = random_int(r, 1, 3);
+	struct hf_model m = {.kind = kind,
+			     .layers = random_int(r, 1, 3),
+			     .kv_heads = random_int(r, 1, 3),
+			     .ffn = random_int(r, 1, 40),
+			     .context = random_int(r, 1, 20),
+			     .vocab = random_int(r, 2, 70),
+			     .norm_eps = 1e-5,
+			     .rope_theta = kind == HF_LLAMA ? 5000 : 0,
+			     .dropout = kind == HF_GPT2 ? 0.25 : 0,
+			     .bias = kind == HF_LLAMA || random_int(r, 0, 1),
+			     .exact_gelu = kind == HF_GPT2 && random_int(r, 0, 1),
+			     .tied = kind == HF_GPT2,
+			     .end_of_text = -1};
+
+	if (kind == HF_GPT2)
+		groups = 1;
+	m.heads = m.kv_heads * groups;
+	m.dim = m.heads * width;
+	return m;
+}
+
+static void make_tensors(struct checkpoint_like *c, struct random *r, struct hf_model m)
+{
+	uint64_t at = 0;
+
+	*c = (struct checkpoint_like){.model = m};
+	assert_int_equal(hf_plan_make(&c->plan, &m, fresh(&err)), OK);
+	assert_int_equal(hf_plan_ours(&c->plan, &c->tensors, &c->file.count, &err), OK);
+	c->file.entries = calloc(c->file.count, sizeof(*c->file.entries));
+	for (size_t i = 0; i < c->file.count; i++) {
+		struct safetensors_entry *e = &c->file.entries[i];
+
+		*e = c->tensors[i].entry;
+		e->begin = at;
+		at += (uint64_t)e->shape[0] * (e->dims > 1 ? (uint64_t)e->shape[1] : 1) *
+		      sizeof(float);
+		e->end = at;
+	}
+	c->values = malloc(at);
+	random_fill(r, c->values, at / sizeof(float));
+	c->file.data = (const char *)c->values;
+}
+
+static void release_tensors(struct checkpoint_like *c)
+{
+	hf_plan_release(&c->plan);
+	free(c->tensors);
+	free(c->file.entries);
+	free(c->values);
+}
+
+static const float *ours(const struct checkpoint_like *c, const char *name)
+{
+	const struct safetensors_entry *e = safetensors_find(&c->file, name);
+
+	assert_non_null(e);
+	return safetensors_data(&c->file, e);
+}
+
+static enum status take(void *arg, const float *values, size_t count, struct error *error)
+{
+	float **at = arg;
+
+	(void)error;
+	memcpy(*at, values, count * sizeof(*values));
+	*at += count;
+	return OK;
+}
+
+/* Is what a folder holds bit by bit what that checkpoint does? */
+static void same_tensors(const struct checkpoint_like *c, const char *folder)
+{
+	size_t size = c->file.entries[c->file.count - 1].end, count;
+	float *read = malloc(size), *at = read;
+	struct hf_tensor *tensors;
+	struct hf_source s;
+
+	assert_int_equal(hf_source_open(&s, folder, fresh(&err)), OK);
+	assert_int_equal(hf_plan_ours(&s.plan, &tensors, &count, &err), OK);
+	assert_int_equal(count, c->file.count);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(tensors[i].entry.name, c->file.entries[i].name);
+		assert_int_equal(hf_source_send(&s, &tensors[i], take, &at, &err), OK);
+	}
+	assert_ptr_equal(at, (char *)read + size);
+	assert_memory_equal(read, c->values, size);
+	free(read);
+	free(tensors);
+	hf_source_close(&s);
+}
+
+static void what_is_written_is_read(void **state)
+{
+	struct random r = random_start("round trip");
+	(void)state;
+
+	for (int i = 0; i < 20; i++) {
+		struct checkpoint_like c;
+
+		make_tensors(&c, &r, random_model(&r, (enum hf_kind)(i % 2)));
+		assert_int_equal(hf_write_model(&c.model, &c.file, base, fresh(&err)), OK);
+		same_tensors(&c, base);
+		release_tensors(&c);
+	}
+}
+
+/* Not only there and back: Conv1D's weights are (in, out), q, k and v are tensors of their own,
+   zeros stand for biases. */
+static void tensors_stand_as_transformers_has_them(void **state)
+{
+	struct random r = random_start("places");
+	struct hf_model m = random_model(&r, HF_GPT2);
+	struct checkpoint_like c;
+	struct safetensors s;
+	const float *theirs, *mine;
+	size_t dim, rows;
+	(void)state;
+
+	m.bias = false;
+	make_tensors(&c, &r, m);
+	assert_int_equal(hf_write_model(&m, &c.file, base, fresh(&err)), OK);
+	assert_int_equal(safetensors_read(&s, in_base("model.safetensors"), &err), OK);
+	assert_non_null(strstr(s.file + 8, "\"__metadata__\": {\"format\": \"pt\"}"));
+	theirs = safetensors_data(&s,
+				  safetensors_find(&s, "transformer.h.0.attn.c_attn.weight"));
+	mine = ours(&c, "blocks.0.attention.qkv.weight");
+	dim = (size_t)m.dim;
+	for (size_t o = 0; o < 3 * dim; o++)
+		for (size_t i = 0; i < dim; i++)
+			assert_memory_equal(&theirs[i * 3 * dim + o], &mine[o * dim + i], 4);
+	theirs = safetensors_data(&s, safetensors_find(&s, "transformer.h.0.mlp.c_fc.bias"));
+	for (int i = 0; i < m.ffn; i++)
+		assert_true(theirs[i] == 0);
+	assert_null(safetensors_find(&s, "lm_head.weight"));
+	safetensors_release(&s);
+	release_tensors(&c);
+
+	m = random_model(&r, HF_LLAMA);
+	make_tensors(&c, &r, m);
+	assert_int_equal(hf_write_model(&m, &c.file, base, fresh(&err)), OK);
+	assert_int_equal(safetensors_read(&s, in_base("model.safetensors"), &err), OK);
+	dim = (size_t)m.dim;
+	rows = dim / (size_t)m.heads * (size_t)m.kv_heads;
+	mine = ours(&c, "blocks.0.attention.qkv.weight");
+	theirs = safetensors_data(
+		&s, safetensors_find(&s, "model.layers.0.self_attn.v_proj.weight"));
+	assert_memory_equal(theirs, mine + (dim + rows) * dim, rows * dim * sizeof(float));
+	mine = ours(&c, "blocks.0.mlp.gate_up.weight");
+	theirs =
+		safetensors_data(&s, safetensors_find(&s, "model.layers.0.mlp.up_proj.weight"));
+	assert_memory_equal(theirs, mine + (size_t)m.ffn * dim,
+			    (size_t)m.ffn * dim * sizeof(float));
+	safetensors_release(&s);
+	release_tensors(&c);
+}
+
+/* ---- config.json ---- */
+
+#define GPT2                                                                                  \
+	"\"model_type\": \"gpt2\", \"vocab_size\": 65, \"n_positions\": 16, \"n_embd\": 32, " \
+	"\"n_layer\": 2, \"n_head\": 4"
+#define LLAMA                                                                              \
+	"\"model_type\": \"llama\", \"vocab_size\": 65, \"max_position_embeddings\": 16, " \
+	"\"hidden_size\": 32, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "      \
+	"\"intermediate_size\": 64"
+
+static void what_kolm_has_not_is_refused_by_name(void **state)
+{
+	static const struct {
+		const char *config, *says; /* NULL: it is taken */
+	} cases[] = {
+		{"{" GPT2 "}", NULL},
+		{"{" GPT2 ", \"n_inner\": null, \"use_cache\": false}", NULL},
+		{"{" GPT2 ", \"n_inner\": 100, \"activation_function\": \"gelu\"}", NULL},
+		{"{" GPT2 ", \"activation_function\": \"gelu_pytorch_tanh\"}", NULL},
+		{"{" GPT2 ", \"activation_function\": \"relu\"}", "'relu'"},
+		{"{" GPT2 ", \"scale_attn_weights\": false}", "scale_attn_weights is false"},
+		{"{" GPT2 ", \"scale_attn_by_inverse_layer_idx\": true}", "inverse_layer_idx"},
+		{"{" GPT2 ", \"add_cross_attention\": true}", "add_cross_attention"},
+		{"{" GPT2 ", \"tie_word_embeddings\": false}", "tie_word_embeddings"},
+		{"{" GPT2 ", \"resid_pdrop\": 1.5}", "resid_pdrop is 1.5"},
+		{"{" GPT2 ", \"layer_norm_epsilon\": \"small\"}", "layer_norm_epsilon"},
+		{"{" GPT2 ", \"quantization_config\": {}}", "quantization_config"},
+		{"{" GPT2 ", \"n_head\": 4}", "not valid JSON"}, /* twice */
+		{"{" LLAMA "}", NULL},
+		{"{" LLAMA ", \"num_key_value_heads\": 2, \"head_dim\": 8}", NULL},
+		{"{" LLAMA ", \"rope_scaling\": null, \"rope_theta\": 500000.0}", NULL},
+		{"{" LLAMA ", \"rope_parameters\": {\"rope_type\": \"default\", "
+		 "\"rope_theta\": 5}}",
+		 NULL},
+		{"{" LLAMA ", \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}}",
+		 "'linear'"},
+		{"{" LLAMA ", \"rope_scaling\": {\"factor\": 2.0}}", "factor"},
+		{"{" LLAMA ", \"rope_parameters\": {\"rope_type\": \"llama3\"}}", "'llama3'"},
+		{"{" LLAMA ", \"partial_rotary_factor\": 0.5}", "partial_rotary_factor"},
+		{"{" LLAMA ", \"num_key_value_heads\": 3}", "do not divide"},
+		{"{" LLAMA ", \"head_dim\": 16}", "head_dim is 16"},
+		{"{" LLAMA ", \"hidden_act\": \"gelu\"}", "hidden_act is 'gelu'"},
+		{"{" LLAMA ", \"attention_bias\": true}", "attention_bias is true"},
+		{"{" LLAMA ", \"mlp_bias\": true}", "mlp_bias is true"},
+		{"{\"model_type\": \"mistral\"}", "'mistral'"},
+		{"{\"model_type\": \"gpt2\"}", "has no vocab_size"},
+		{"{\"dim\": 5}", "has no model_type"},
+		{"[]", "not an object"},
+		{"{", "not valid JSON"},
+	};
+	struct hf_model m;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = cases[i].config;
+		enum status st = hf_config_read(&m, text, strlen(text), "it", fresh(&err));
+
+		if ((st == OK) != !cases[i].says)
+			fail_msg("%s: %s", text, st == OK ? "was taken" : err.msg);
+		if (st != OK && !strstr(err.msg, cases[i].says))
+			fail_msg("%s: says %s", text, err.msg);
+	}
+}
+
+/* ---- harmed folders ---- */
+
+static void refused(const char *says)
+{
+	struct hf_source s;
+
+	assert_int_not_equal(hf_source_open(&s, base, fresh(&err)), OK);
+	if (!strstr(err.msg, says))
+		fail_msg("instead of '%s': %s", says, err.msg);
+}
+
+/* model.safetensors with one name changed, which is as long. */
+static void rename_tensor(const char *from, const char *to)
+{
+	char *bytes, *at;
+	size_t size;
+
+	assert_int_equal(file_read(in_base("model.safetensors"), SIZE_MAX / 2, &bytes, &size,
+				   fresh(&err)),
+			 OK);
+	at = memmem(bytes, size, from, strlen(from));
+	assert_non_null(at);
+	memcpy(at, to, strlen(to));
+	assert_int_equal(file_write_whole(in_base("model.safetensors"), bytes, size, &err), OK);
+	free(bytes);
+}
+
+static void put_config(const struct hf_model *m)
+{
+	struct json j;
+
+	json_init(&j, true);
+	hf_config_write(m, &j);
+	assert_int_equal(json_write_file(&j, in_base("config.json"), fresh(&err)), OK);
+	json_release(&j);
+}
+
+static void harmed_folders_are_refused(void **state)
+{
+	struct random r = random_start("harm");
+	struct hf_model m = random_model(&r, HF_LLAMA), other = m;
+	struct checkpoint_like c;
+	(void)state;
+
+	refused("has no config.json");
+	make_tensors(&c, &r, m);
+	assert_int_equal(hf_write_model(&m, &c.file, base, fresh(&err)), OK);
+	rename_tensor("model.norm.weight", "model.form.weight");
+	refused("there is no tensor model.norm.weight");
+	rename_tensor("model.form.weight", "model.norm.weight");
+	same_tensors(&c, base);
+	other.ffn++;
+	put_config(&other);
+	refused("mlp.gate_proj.weight is [");
+	other = m;
+	other.layers++;
+	put_config(&other);
+	refused("there is no tensor model.layers.");
+	other.layers = m.layers - 1;
+	put_config(&other);
+	refused(m.layers > 1 ? "kolm has nothing for the tensor model.layers." : "layers is 0");
+	put_config(&m);
+	put(in_base("model.safetensors"), "short");
+	refused("model.safetensors: ");
+	unlink(in_base("model.safetensors"));
+	refused("has no model.safetensors");
+	release_tensors(&c);
+}
+
+static void an_index_names_files_of_its_folder(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t files; /* 0: refused */
+	} cases[] = {
+		{"{\"weight_map\": {\"a\": \"x\", \"b\": \"y\", \"c\": \"x\"}}", 2},
+		{"{\"metadata\": {}, \"weight_map\": {\"a\": \"model-1.safetensors\"}}", 1},
+		{"{\"weight_map\": {\"a\": \"../x\"}}", 0},
+		{"{\"weight_map\": {\"a\": \"/etc/passwd\"}}", 0},
+		{"{\"weight_map\": {\"a\": \"..\"}}", 0},
+		{"{\"weight_map\": {\"a\": \"\"}}", 0},
+		{"{\"weight_map\": {\"a\": \"x\\u0000y\"}}", 0},
+		{"{\"weight_map\": {\"a\": 1}}", 0},
+		{"{\"weight_map\": {}}", 0},
+		{"{\"weight_map\": []}", 0},
+		{"{}", 0},
+		{"x", 0},
+	};
+	struct hf_index x;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = cases[i].text;
+		enum status st = hf_index_read(&x, text, strlen(text), "it", fresh(&err));
+
+		if ((st == OK) != !!cases[i].files || (st == OK && x.count != cases[i].files))
+			fail_msg("%s: %zu files: %s", text, x.count, err.msg);
+		if (st == OK)
+			hf_index_release(&x);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_those_of_the_file),
+		TEST(what_is_written_is_read),
+		TEST(tensors_stand_as_transformers_has_them),
+		cmocka_unit_test(what_kolm_has_not_is_refused_by_name),
+		TEST(harmed_folders_are_refused),
+		cmocka_unit_test(an_index_names_files_of_its_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
