@@ -1,5 +1,5 @@
 /* test_hf.c - models of transformers': every number stands where it belongs, there and here;
-   what kolm does not have is refused by name; harmed folders are. */
+   harmed folders are refused. */
 #include "testing.h"
 
 #include "base/half.h"
