@@ -32,7 +32,7 @@ static const struct option options[] = {
 static const char *const examples[] = {
 	"kolm export runs/mine --hf out         # its best checkpoint, or its newest",
 	"kolm export runs/mine/checkpoints/step-100 --hf out --dtype bf16",
-	"python3 -c 'from transformers import GPT2LMHeadModel as M; M.from_pretrained(\"out\")'",
+	"kolm import out --out back             # and here again",
 	NULL,
 };
 /* clang-format on */

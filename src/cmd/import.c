@@ -34,7 +34,7 @@ static const char *const examples[] = {
 	"kolm import gpt2 --out mine          # what save_pretrained has written",
 	"kolm generate mine --prompt 'Once'",
 	"kolm eval mine --data text:book.txt",
-	"kolm train --resume mine --data text:book.txt --optimizer adamw --lr 3e-5 --save",
+	"kolm train --resume mine --data text:book.txt --lr 3e-5 --save",
 	NULL,
 };
 /* clang-format on */

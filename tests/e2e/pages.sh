@@ -95,6 +95,9 @@ offers "run.json runs" grid --svg r
 offers "runs" top r
 offers "runs" report r
 offers "runs" info --json r
+offers "runs" export r
+offers "runs" export --hf r
+offers "runs" import --out r
 offers "runs" trace --step 3 r
 offers "auto runs" train --resume ""
 offers "with space.csv" train --data csv : with
