@@ -272,6 +272,11 @@ enum status device_reserve(struct device *dev, int rows, int width, struct error
 	return dev->ops->reserve(dev, rows, width, err);
 }
 
+enum status device_reserve_attention(struct device *dev, int keys, int width, struct error *err)
+{
+	return dev->ops->reserve_attention(dev, keys, width, err);
+}
+
 void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int parts), void *arg)
 {
 	dev->ops->parallel(dev, fn, arg);

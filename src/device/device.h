@@ -95,6 +95,10 @@ enum status device_alloc_shared(struct device *dev, enum memory_kind kind, uint6
 /* Reserve working memory for layers of up to rows x width, before the first of them. */
 enum status device_reserve(struct device *dev, int rows, int width, struct error *err);
 
+/* And for attention over up to so many keys, with heads of up to that width. */
+enum status device_reserve_attention(struct device *dev, int keys, int width,
+				     struct error *err);
+
 /* Call fn(arg, part, parts) on every thread of the device's host side; wait for all. */
 void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int parts), void *arg);
 
@@ -170,6 +174,11 @@ void device_add_positions(struct device *dev, const struct positions *p);
 void device_positions_gradient(struct device *dev, const struct positions *p);
 void device_gate(struct device *dev, const struct gate *g);
 void device_gate_gradient(struct device *dev, const struct gate *g);
+
+/* See struct attention, for which memory is reserved, and struct rotary. */
+void device_attention_forward(struct device *dev, const struct attention *a);
+void device_attention_backward(struct device *dev, const struct attention *a);
+void device_rotate(struct device *dev, const struct rotary *r);
 
 /* Numbers that kernels yield are added to doubles in device memory; here they are 0 again. */
 void device_clear(struct device *dev, double *numbers, size_t n);

@@ -13,6 +13,8 @@ struct device_ops {
 	void *(*map)(struct device *dev, uint64_t bytes);
 	void (*unmap)(struct device *dev, void *memory, uint64_t bytes);
 	enum status (*reserve)(struct device *dev, int rows, int width, struct error *err);
+	enum status (*reserve_attention)(struct device *dev, int keys, int width,
+					 struct error *err);
 	void (*parallel)(struct device *dev, void (*fn)(void *, int, int), void *arg);
 	size_t (*matrix_size)(int out, int in);
 	void (*matrix_write)(struct device *dev, void *matrix, enum dtype type, int out, int in,
@@ -45,6 +47,9 @@ struct device_ops {
 	void (*positions_gradient)(struct device *dev, const struct positions *p);
 	void (*gate)(struct device *dev, const struct gate *g);
 	void (*gate_gradient)(struct device *dev, const struct gate *g);
+	void (*attention_forward)(struct device *dev, const struct attention *a);
+	void (*attention_backward)(struct device *dev, const struct attention *a);
+	void (*rotate)(struct device *dev, const struct rotary *r);
 	void (*clear)(struct device *dev, double *numbers, size_t n);
 	void (*numbers)(struct device *dev, const double *numbers, size_t n, double *out);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,

@@ -122,6 +122,24 @@ void device_gate_gradient(struct device *dev, const struct gate *g)
 	dev->ops->gate_gradient(dev, g);
 }
 
+void device_attention_forward(struct device *dev, const struct attention *a)
+{
+	assert(a->first + a->queries <= a->keys && a->heads % a->kv_heads == 0);
+	dev->ops->attention_forward(dev, a);
+}
+
+void device_attention_backward(struct device *dev, const struct attention *a)
+{
+	assert(a->first == 0 && a->queries == a->keys && a->heads % a->kv_heads == 0);
+	dev->ops->attention_backward(dev, a);
+}
+
+void device_rotate(struct device *dev, const struct rotary *r)
+{
+	assert(r->width % 2 == 0);
+	dev->ops->rotate(dev, r);
+}
+
 void device_clear(struct device *dev, double *numbers, size_t n)
 {
 	dev->ops->clear(dev, numbers, n);

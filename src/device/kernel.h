@@ -184,6 +184,45 @@ struct class_slice {
 	float scale;		  /* of the gradient */
 };
 
+/*
+ * Causal attention: row r of a sequence's queries looks at keys 0 .. first + r of the same
+ * sequence. With s = scale * q . k and p = softmax(s) over those keys, dropped as drop says,
+ * out = sum of p v. Query head h uses key head h / (heads / kv_heads).
+ */
+struct attention {
+	int sequences;		    /* one after the other */
+	int queries, keys;	    /* rows of each sequence in q and out, and in k and v;
+				       first + queries <= keys. Backward: first 0, queries == keys */
+	int first;		    /* place of the first query among the keys */
+	int heads, kv_heads, width; /* of this rank; width of one head */
+	float scale;		    /* of the products: 1 / sqrt(width) */
+	struct view q;		    /* (sequences * queries, heads * width) */
+	struct view k, v;	    /* (sequences * keys, kv_heads * width) */
+	struct view out;	    /* as q: forward's result; backward reads it */
+	struct view saved; /* (sequences * queries, heads) in fp32, from forward: the logarithm
+			      of the sum of exp(s) */
+	struct view dout, dq, dk, dv; /* backward: shaped as out, q, k, v; overwritten */
+	struct dropout drop; /* of the probabilities; p 0: none. Element (query row r, head h,
+				key) is element ((first_row + r) * all_heads + first_head + h,
+				key) of a whole matrix of `keys` columns; its own place and
+				columns don't count */
+	int64_t first_row;   /* of the first query of the call, in the global batch */
+	int all_heads, first_head; /* of all ranks, and where this one's begin */
+};
+
+/*
+ * Rotary positions as LLaMA has them: in every head elements i and i + width / 2 are turned by
+ * position * theta^(-2 i / width), in place; back: the other way, as gradients are. Row r has
+ * position first + r % length. width is even.
+ */
+struct rotary {
+	int rows, heads, width;
+	int length, first;
+	float theta;
+	bool back;
+	struct view x; /* (rows, heads * width) */
+};
+
 #define OPTIMIZERS(X)           \
 	X(SGD, "sgd")           \
 	X(MOMENTUM, "momentum") \

@@ -141,12 +141,53 @@ static void products_take_the_time_of_their_type(void **state)
 	}
 }
 
+/* 3 sequences of 10 queries: 3 * 55 pairs with keys, or with 20 keys before them 3 * 255, in
+   4 heads of 8, each pair 4 operations per element. */
+static void attention_takes_the_time_of_its_pairs(void **state)
+{
+	struct pace pace = {0};
+	struct device_options options = {.pace = &pace};
+	struct attention a = {.sequences = 3,
+			      .queries = 10,
+			      .keys = 10,
+			      .heads = 4,
+			      .kv_heads = 2,
+			      .width = 8};
+	struct rotary rotary = {.rows = 30, .heads = 4, .width = 8, .length = 10};
+	struct device *dev;
+	struct error err = {0};
+	int64_t since;
+	(void)state;
+
+	assert_int_equal(device_open(&dev, "virtual:gflops=1", &options, &err), OK);
+	assert_int_equal(device_reserve_attention(dev, 10, 8, &err), OK);
+	since = pace_now(&pace);
+	device_attention_forward(dev, &a);
+	assert_int_equal(took(&pace, &since), 4 * 3 * 55 * 32);
+	device_attention_backward(dev, &a);
+	assert_int_equal(took(&pace, &since), 10 * 3 * 55 * 32);
+	a.first = 20;
+	a.keys = 30;
+	device_attention_forward(dev, &a);
+	assert_int_equal(took(&pace, &since), 4 * 3 * 255 * 32);
+	device_close(dev);
+	assert_int_equal(
+		device_open(&dev, "virtual:gflops=1e9,bandwidth=1GB/s", &options, &err), OK);
+	since = pace_now(&pace);
+	device_attention_forward(dev, &a); /* q and out of 30 rows, k and v of 90 */
+	assert_int_equal(took(&pace, &since), 4 * (2 * 30 * 32 + 2 * 90 * 16));
+	device_rotate(dev, &rotary);
+	assert_int_equal(took(&pace, &since), 4 * 2 * 30 * 32);
+	device_close(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_take_the_time_of_their_bytes),
 		cmocka_unit_test(token_kernels_take_the_time_of_their_bytes),
 		cmocka_unit_test(products_take_the_time_of_their_type),
+		cmocka_unit_test(attention_takes_the_time_of_its_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ struct cpu {
 	float *scratch;	  /* SCRATCH per thread */
 	void *packed;	  /* output gradients of up to ROWS_MAX rows */
 	double *partials; /* PARTIALS, or one per row */
-	size_t packed_size;
+	float *attention; /* attention_size per thread */
+	size_t packed_size, attention_size;
 	int partials_size;
 	struct token_row *order; /* twice order_size rows, for sorting by tokens */
 	int order_size;
@@ -66,6 +67,14 @@ void cpu_class_loss(struct device *dev, const struct class_slice *c, double *sum
 void cpu_norm_forward(struct device *dev, const struct norm *n);
 void cpu_norm_backward_input(struct device *dev, const struct norm *n);
 void cpu_norm_backward_weight(struct device *dev, const struct norm *n);
+
+/* cpu_attention.c */
+enum status cpu_reserve_attention(struct device *dev, int keys, int width, struct error *err);
+void cpu_attention_forward(struct device *dev, const struct attention *a);
+void cpu_attention_backward(struct device *dev, const struct attention *a);
+
+/* cpu_rotary.c */
+void cpu_rotate(struct device *dev, const struct rotary *r);
 
 /* cpu_element.c */
 void cpu_clear(struct device *dev, double *numbers, size_t n);

@@ -10,6 +10,15 @@ size_t kernels_packed_size(int rows, int out)
 	return (size_t)ceil_div(out, BLOCK) * (size_t)rows * BLOCK_STRIDE;
 }
 
+size_t kernels_attention_size(int keys, int width)
+{
+	size_t row = (size_t)round_up(width, PANEL), block = ATTENTION_BLOCK;
+
+	/* Blocks of operands by rows and by columns, of probabilities, what there is one of
+	   per query; and the sums of dk and dv. */
+	return 7 * block * row + 4 * block * block + 8 * block + 2 * (size_t)keys * row;
+}
+
 const struct kernels *const *kernels_available(void)
 {
 	static const struct kernels *tables[7];

@@ -17,6 +17,7 @@ enum {
 	BLOCK_STRIDE = 528,	  /* a row of such a block, off the power of two */
 	SCRATCH = ROWS_MAX * 512, /* floats of working memory per thread */
 	PIECE = 4096,		  /* of a row that elementwise kernels take at once */
+	ATTENTION_BLOCK = 64,	  /* queries, and keys, that attention takes at once */
 };
 
 /* Floats that the packed output gradients of rows x out need. */
@@ -29,6 +30,14 @@ struct norm_piece {
 	float mean, factor;		     /* x^ = (x - mean) * factor */
 	float *out;			     /* y, or dx */
 };
+
+/* Queries [query, query + n) of a head of a sequence. */
+struct attention_block {
+	int sequence, head, query, n;
+};
+
+/* Floats of working memory that a thread needs for attention. */
+size_t kernels_attention_size(int keys, int width);
 
 struct kernels {
 	const char *name;
@@ -82,6 +91,19 @@ struct kernels {
 	void (*norm_input)(const struct norm_piece *p, const float means[2]);
 	/* dweight += dy * x^, dbias += dy */
 	void (*norm_weight)(const struct norm_piece *p, float *dweight, float *dbias);
+
+	/* Up to ATTENTION_BLOCK queries of a head: out and saved. */
+	void (*attention_forward)(const struct attention *a, const struct attention_block *b,
+				  float *scratch);
+	/* dq of all query heads of a key head of a sequence, its dk and dv. */
+	void (*attention_backward)(const struct attention *a, int sequence, int kv_head,
+				   float *scratch);
+
+	/* Sine and cosine of position * turns[i] whole turns, for n of them. */
+	void (*rotary_angles)(const double *turns, int position, int n, float *sines,
+			      float *cosines);
+	/* Turns elements i and i + half of a head by angle i. */
+	void (*rotate)(float *x, const float *sines, const float *cosines, int half);
 
 	/* Update elements [begin, end); returns the sum of squares of grad there. */
 	double (*update)(const struct update *u, size_t begin, size_t end);

@@ -6,6 +6,7 @@
 #include "device/cpu/activation.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/layout.h"
+#include "device/cpu/reference.h"
 
 #include <math.h>
 #include <string.h>
@@ -359,6 +360,10 @@ const struct kernels kernels_reference = {
 	.norm_sums = norm_sums,
 	.norm_input = norm_input,
 	.norm_weight = norm_weight,
+	.attention_forward = reference_attention_forward,
+	.attention_backward = reference_attention_backward,
+	.rotary_angles = reference_rotary_angles,
+	.rotate = reference_rotate,
 	.update = update,
 	.sum_squares = sum_squares,
 	.f32_to_f16 = f32_to_f16,

@@ -3,12 +3,15 @@
  * CMakeLists.txt). What a vector unit can't speed up is taken from the reference.
  */
 #include "device/cpu/activation.h"
+#include "device/cpu/simd_attention_backward.h"
+#include "device/cpu/simd_attention_forward.h"
 #include "device/cpu/simd_classes.h"
 #include "device/cpu/simd_dropout.h"
 #include "device/cpu/simd_element.h"
 #include "device/cpu/simd_forward.h"
 #include "device/cpu/simd_input.h"
 #include "device/cpu/simd_norm.h"
+#include "device/cpu/simd_rotary.h"
 #include "device/cpu/simd_weight.h"
 
 /* dy . act'(saved) of some outputs of a row, in place. */
@@ -174,6 +177,10 @@ const struct kernels SIMD_TABLE = {
 	.norm_sums = simd_norm_sums,
 	.norm_input = simd_norm_input,
 	.norm_weight = simd_norm_weight,
+	.attention_forward = simd_attention_forward,
+	.attention_backward = simd_attention_backward,
+	.rotary_angles = simd_rotary_angles,
+	.rotate = simd_rotate,
 	.update = simd_update,
 	.sum_squares = simd_sum_squares,
 	.f32_to_f16 = simd_f32_to_f16,

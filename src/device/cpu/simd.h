@@ -165,6 +165,20 @@ INLINE vec vec_select(ivec mask, vec yes, vec no)
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
+/* The larger one; b where either is no number. */
+INLINE vec vec_max(vec a, vec b)
+{
+#if defined(KOLM_AVX512)
+	return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(KOLM_AVX2)
+	return (vec)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__x86_64__)
+	return (vec)_mm_max_ps((__m128)a, (__m128)b);
+#else
+	return vec_select(a > b, a, b);
+#endif
+}
+
 INLINE vec vec_abs(vec a)
 {
 	return (vec)((ivec)a & 0x7fffffff);
@@ -244,14 +258,12 @@ INLINE vec4 sum_lanes4(vec a, vec b, vec c, vec d)
 #undef half
 }
 
-/* e^x for x <= 0; below -87 it is a tiny positive number. Relative error < 3e-7. */
-INLINE vec vec_exp(vec x)
+/* e^x for -87 <= x <= 0; of what is no number, no number. Relative error < 3e-7. */
+INLINE vec vec_exp_in_range(vec x)
 {
 	const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-	vec low = splat(-87.0f);
 	vec shifted, n, r, p;
 
-	x = vec_select(x > low, x, low);
 	shifted = x * 1.44269504f + magic;
 	n = shifted - magic;
 	r = x - n * 0.693145751953125f - n * 1.42860677e-6f; /* ln 2 in two parts */
@@ -263,6 +275,12 @@ INLINE vec vec_exp(vec x)
 	p = p * r + 1.0f;
 	p = p * r + 1.0f;
 	return (vec)((ivec)p + ((ivec)shifted << 23)); /* times 2^n */
+}
+
+/* e^x for x <= 0; below -87 it is a tiny positive number. */
+INLINE vec vec_exp(vec x)
+{
+	return vec_exp_in_range(vec_max(x, splat(-87.0f)));
 }
 
 #endif

@@ -56,7 +56,9 @@ static void fenced_unmap(struct device *dev, void *memory, uint64_t bytes)
 }
 
 /* What the CPU takes for itself is on this device's account. */
-static enum status fenced_reserve(struct device *dev, int rows, int width, struct error *err)
+static enum status reserve_by(struct device *dev, int n, int width,
+			      enum status (*reserve)(struct device *, int, int, struct error *),
+			      struct error *err)
 {
 	struct device *cpu = fenced_of(dev)->cpu;
 	struct memory_account *a = &dev->account;
@@ -64,7 +66,7 @@ static enum status fenced_reserve(struct device *dev, int rows, int width, struc
 	enum status st;
 
 	fenced_finish(dev);
-	TRY(device_reserve(cpu, rows, width, err));
+	TRY(reserve(cpu, n, width, err));
 	more = cpu->account.total - before;
 	a->now[MEMORY_WORKSPACE] += more;
 	a->total += more;
@@ -74,6 +76,17 @@ static enum status fenced_reserve(struct device *dev, int rows, int width, struc
 		a->total_peak = a->total;
 out:
 	return st;
+}
+
+static enum status fenced_reserve(struct device *dev, int rows, int width, struct error *err)
+{
+	return reserve_by(dev, rows, width, device_reserve, err);
+}
+
+static enum status fenced_reserve_attention(struct device *dev, int keys, int width,
+					    struct error *err)
+{
+	return reserve_by(dev, keys, width, device_reserve_attention, err);
 }
 
 /* ---- what waits to be computed ---- */
@@ -285,6 +298,7 @@ const struct device_ops device_fenced = {
 	.hide = fenced_hide,
 	.forget = fenced_forget,
 	.reserve = fenced_reserve,
+	.reserve_attention = fenced_reserve_attention,
 	.parallel = fenced_parallel,
 	.mark = fenced_mark,
 	.await = fenced_await,
@@ -312,6 +326,9 @@ const struct device_ops device_fenced = {
 	.positions_gradient = fenced_positions_gradient,
 	.gate = fenced_gate,
 	.gate_gradient = fenced_gate_gradient,
+	.attention_forward = fenced_attention_forward,
+	.attention_backward = fenced_attention_backward,
+	.rotate = fenced_rotate,
 	.clear = fenced_clear,
 	.numbers = fenced_numbers,
 	.mse = fenced_mse,

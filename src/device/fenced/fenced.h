@@ -35,6 +35,8 @@ struct work {
 		struct positions positions;
 		struct gate gate;
 		struct class_slice classes;
+		struct attention attention;
+		struct rotary rotary;
 	};
 };
 
@@ -118,5 +120,10 @@ void fenced_gate_gradient(struct device *dev, const struct gate *g);
 void fenced_class_stats(struct device *dev, const struct class_slice *c);
 void fenced_class_loss(struct device *dev, const struct class_slice *c, double *sum,
 		       double *correct);
+
+/* fenced_attention.c */
+void fenced_attention_forward(struct device *dev, const struct attention *a);
+void fenced_attention_backward(struct device *dev, const struct attention *a);
+void fenced_rotate(struct device *dev, const struct rotary *r);
 
 #endif

@@ -125,8 +125,7 @@ static bool virtual_multiplies(struct device *dev, enum dtype type)
 	return type == DTYPE_F32 || (dtype_size(type) == 2 && m->gflops16 > 0);
 }
 
-/* GFLOP/s of products with matrices of that type. */
-static double speed_of(struct device *dev, enum dtype type)
+double virtual_speed(struct device *dev, enum dtype type)
 {
 	const struct machine *m = dev->state;
 
@@ -137,7 +136,7 @@ static void product(struct device *dev, const struct linear *l)
 {
 	double rows = l->rows, out = l->out, in = l->in;
 
-	virtual_take_time(dev, 2 * rows * out * in / speed_of(dev, l->type),
+	virtual_take_time(dev, 2 * rows * out * in / virtual_speed(dev, l->type),
 			  out * in * (double)dtype_size(l->type) +
 				  rows * (out * (double)dtype_size(l->y.type) +
 					  in * (double)dtype_size(l->x.type)));
@@ -274,7 +273,7 @@ static double virtual_fma_rounds(struct device *dev, enum dtype type, long n)
 {
 	double flops = 1e3 * (double)n;
 
-	virtual_take_time(dev, flops / speed_of(dev, type), 0);
+	virtual_take_time(dev, flops / virtual_speed(dev, type), 0);
 	return flops;
 }
 
@@ -286,6 +285,7 @@ const struct device_ops device_virtual = {
 	.map = virtual_map,
 	.unmap = virtual_unmap,
 	.reserve = virtual_reserve,
+	.reserve_attention = virtual_reserve,
 	.parallel = virtual_parallel,
 	.matrix_size = virtual_matrix_size,
 	.matrix_write = virtual_matrix_write,
@@ -309,6 +309,9 @@ const struct device_ops device_virtual = {
 	.positions_gradient = virtual_positions_gradient,
 	.gate = virtual_gate,
 	.gate_gradient = virtual_gate_gradient,
+	.attention_forward = virtual_attention_forward,
+	.attention_backward = virtual_attention_backward,
+	.rotate = virtual_rotate,
 	.clear = virtual_clear,
 	.numbers = virtual_numbers,
 	.mse = virtual_mse,

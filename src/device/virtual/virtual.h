@@ -28,6 +28,8 @@ enum status virtual_parse(struct machine *m, const char *spec, struct error *err
 void virtual_take_time(struct device *dev, double ns, double bytes);
 /* As long as it takes to move all elements so often. */
 void virtual_move(struct device *dev, double elements, enum dtype type, int times);
+/* GFLOP/s of products with matrices of that type. */
+double virtual_speed(struct device *dev, enum dtype type);
 
 /* virtual_tokens.c */
 void virtual_embed(struct device *dev, const struct embedding *e);
@@ -39,5 +41,10 @@ void virtual_gate_gradient(struct device *dev, const struct gate *g);
 void virtual_class_stats(struct device *dev, const struct class_slice *c);
 void virtual_class_loss(struct device *dev, const struct class_slice *c, double *sum,
 			double *correct);
+
+/* virtual_attention.c */
+void virtual_attention_forward(struct device *dev, const struct attention *a);
+void virtual_attention_backward(struct device *dev, const struct attention *a);
+void virtual_rotate(struct device *dev, const struct rotary *r);
 
 #endif
