@@ -12,8 +12,8 @@
 
 enum { STATE_LIMIT = 64 << 20 };
 
-const char *const checkpoint_part_names[PART_COUNT] = {"model.safetensors",
-						       "optimizer.safetensors"};
+const char *const checkpoint_file_names[CHECKPOINT_FILES] = {
+	"model.safetensors", "optimizer.safetensors", "tokenizer.json"};
 
 int64_t checkpoint_step_of(const char *name)
 {
@@ -61,8 +61,8 @@ static enum status read_file_entry(struct checkpoint *c, const json_t *entry, co
 	const char *sum = json_string_value(json_object_get(entry, "sha256"));
 	const json_t *size = json_object_get(entry, "size");
 
-	for (int i = 0; name && i < PART_COUNT; i++)
-		if (!strcmp(name, checkpoint_part_names[i])) {
+	for (int i = 0; name && i < CHECKPOINT_FILES; i++)
+		if (!strcmp(name, checkpoint_file_names[i])) {
 			if (c->files[i].there || !sum || strlen(sum) != SHA256_TEXT - 1 ||
 			    !json_is_integer(size) || json_integer_value(size) < 0)
 				break;
@@ -120,10 +120,10 @@ static enum status check_sizes(const struct checkpoint *c, struct error *err)
 	struct stat info;
 	enum status st = OK;
 
-	for (int i = 0; i < PART_COUNT; i++) {
+	for (int i = 0; i < CHECKPOINT_FILES; i++) {
 		if (!c->files[i].there)
 			continue;
-		TRY(file_path(path, c->folder, checkpoint_part_names[i], err));
+		TRY(file_path(path, c->folder, checkpoint_file_names[i], err));
 		if (stat(path, &info))
 			return bad(path, "it is missing", err);
 		if ((uint64_t)info.st_size != c->files[i].size) {
@@ -162,10 +162,10 @@ enum status checkpoint_check(const struct checkpoint *c, struct error *err)
 	uint64_t size;
 	enum status st = OK;
 
-	for (int i = 0; i < PART_COUNT; i++) {
+	for (int i = 0; i < CHECKPOINT_FILES; i++) {
 		if (!c->files[i].there)
 			continue;
-		TRY(file_path(path, c->folder, checkpoint_part_names[i], err));
+		TRY(file_path(path, c->folder, checkpoint_file_names[i], err));
 		TRY(sha256_of_file(path, sum, &size, 0, NULL, err));
 		if (strcmp(sum, c->files[i].sha256))
 			return bad(path, "its SHA-256 is not what state.json says", err);
@@ -178,6 +178,14 @@ void checkpoint_close(struct checkpoint *c)
 {
 	json_decref(c->state);
 	*c = (struct checkpoint){0};
+}
+
+const char *checkpoint_tokenizer_sha256(const struct checkpoint *c)
+{
+	const json_t *data = json_object_get(c->state, "data");
+	const char *sum = json_string_value(json_object_get(data, "tokenizer_sha256"));
+
+	return sum ? sum : "";
 }
 
 /* ---- finding ---- */

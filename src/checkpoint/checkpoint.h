@@ -1,7 +1,8 @@
 /*
  * checkpoint.h - folders that outlive a run: checkpoints/step-N holds model.safetensors,
- * optimizer.safetensors and state.json, which has the sizes and the SHA-256 sums of the others
- * and one of its own. Nothing in them speaks of a grid.
+ * optimizer.safetensors, of a language model tokenizer.json, and state.json, which has the
+ * sizes and the SHA-256 sums of the others and one of its own. Nothing in them speaks of a
+ * grid.
  *
  * A folder step-N is whole or not there: it is made under another name, everything in it goes
  * to disk, then it is renamed. Disks and people can harm it later: whoever reads one checks the
@@ -24,7 +25,9 @@
 
 /* The two files of tensors; a run whose optimizer keeps nothing has only the first. */
 enum checkpoint_part { PART_MODEL, PART_OPTIMIZER, PART_COUNT };
-extern const char *const checkpoint_part_names[PART_COUNT];
+/* And a file without: how text becomes what the model knows. */
+enum { FILE_TOKENIZER = PART_COUNT, CHECKPOINT_FILES };
+extern const char *const checkpoint_file_names[CHECKPOINT_FILES];
 
 struct checkpoint_file {
 	bool there;
@@ -38,7 +41,7 @@ struct checkpoint {
 	int64_t step;	   /* so many were done */
 	bool weights_only; /* nothing of an optimizer: it was imported */
 	json_t *state;
-	struct checkpoint_file files[PART_COUNT];
+	struct checkpoint_file files[CHECKPOINT_FILES];
 };
 
 /* Does state.json say what is there, and is it as long as it says? */
@@ -60,6 +63,9 @@ enum status checkpoint_find(struct checkpoint *c, const char *place, bool sums, 
 			    struct error *err);
 /* The same of a place that must have one. */
 enum status checkpoint_need(struct checkpoint *c, const char *place, struct error *err);
+
+/* Of the tokenizer that its model was trained with; "": with none. */
+const char *checkpoint_tokenizer_sha256(const struct checkpoint *c);
 
 /* The number in step-N, or -1. */
 int64_t checkpoint_step_of(const char *name);

@@ -31,9 +31,23 @@ out:
 	return st;
 }
 
+enum status store_add_tokenizer(struct store *s, const char *json, size_t size,
+				struct error *err)
+{
+	struct store_file *f = &s->files[FILE_TOKENIZER];
+
+	text_init(&f->head);
+	text_add_n(&f->head, json, size);
+	if (f->head.failed)
+		return FAIL(err, ERR_MEMORY, "no memory for a tokenizer of %zu bytes", size);
+	f->size = size;
+	f->there = true;
+	return OK;
+}
+
 void store_release(struct store *s)
 {
-	for (int i = 0; i < PART_COUNT; i++)
+	for (int i = 0; i < CHECKPOINT_FILES; i++)
 		text_release(&s->files[i].head);
 	*s = (struct store){0};
 }
@@ -99,10 +113,10 @@ enum status store_begin(const struct store *s, struct error *err)
 		st = failed(s->temporary, err);
 		goto out;
 	}
-	for (int i = 0; i < PART_COUNT; i++) {
+	for (int i = 0; i < CHECKPOINT_FILES; i++) {
 		if (!s->files[i].there)
 			continue;
-		TRY(file_path(path, s->temporary, checkpoint_part_names[i], err));
+		TRY(file_path(path, s->temporary, checkpoint_file_names[i], err));
 		TRY(begin_file(path, &s->files[i], err));
 	}
 out:
@@ -151,17 +165,17 @@ enum status store_write(const struct store *s, const struct store_piece *pieces,
 	enum status st = OK;
 	int fd = -1;
 
-	for (int part = 0; part < PART_COUNT; part++) {
+	for (int part = 0; part < CHECKPOINT_FILES; part++) {
 		if (!s->files[part].there)
 			continue;
-		TRY(file_path(path, s->temporary, checkpoint_part_names[part], err));
+		TRY(file_path(path, s->temporary, checkpoint_file_names[part], err));
 		fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0) {
 			st = failed(path, err);
 			goto out;
 		}
 		for (size_t i = 0; i < n; i++)
-			if (pieces[i].part == (enum checkpoint_part)part)
+			if ((int)pieces[i].part == part)
 				TRY(write_piece(fd, path, &s->files[part], &pieces[i], err));
 		if (fsync(fd)) {
 			st = failed(path, err);
@@ -233,16 +247,16 @@ static enum status write_state(const struct store *s, struct json *j, char sha25
 
 	json_put_int(j, "step", s->step);
 	json_begin_array(j, "files");
-	for (int i = 0; i < PART_COUNT; i++) {
+	for (int i = 0; i < CHECKPOINT_FILES; i++) {
 		const struct store_file *f = &s->files[i];
 
 		if (!f->there)
 			continue;
-		TRY(file_path(path, s->temporary, checkpoint_part_names[i], err));
+		TRY(file_path(path, s->temporary, checkpoint_file_names[i], err));
 		TRY(sha256_of_file(path, sum, &size, f->head.len,
 				   i == PART_MODEL ? sha256 : NULL, err));
 		json_begin_object(j, NULL);
-		json_put_string(j, "name", checkpoint_part_names[i]);
+		json_put_string(j, "name", checkpoint_file_names[i]);
 		json_put_int(j, "size", (int64_t)size);
 		json_put_string(j, "sha256", sum);
 		json_end_object(j);

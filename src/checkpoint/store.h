@@ -34,7 +34,7 @@ struct store {
 	char place[PATH_MAX];	  /* the folder of checkpoints */
 	char temporary[PATH_MAX]; /* in it, until it is whole */
 	int64_t step;
-	struct store_file files[PART_COUNT];
+	struct store_file files[CHECKPOINT_FILES];
 };
 
 /* What a run writes into its folder, the same for all its checkpoints. */
@@ -42,6 +42,9 @@ enum status store_init(struct store *s, const char *run, struct error *err);
 /* Describe a file: the offsets are filled in. */
 enum status store_describe(struct store *s, enum checkpoint_part part,
 			   struct safetensors_entry *entries, size_t count, struct error *err);
+/* The bytes of the tokenizer, which are copied. */
+enum status store_add_tokenizer(struct store *s, const char *json, size_t size,
+				struct error *err);
 void store_release(struct store *s);
 
 /* Every rank says which step; then the first makes the files. */

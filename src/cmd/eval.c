@@ -22,7 +22,7 @@ struct options {
 /* clang-format off */
 static const struct option options[] = {
 	{"data", .group = "Data", .type = OPTION_STRING, TEXT_AT(data), .initial = "", .meta = "FILE",
-	 .help = "samples with their labels or targets, in a file like the one that was trained with"},
+	 .help = "samples with their labels or targets, in a file like the one that was trained with; text:PATH or tokens:FILE for a language model"},
 	{"json", .group = "Output", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of text"},
 	{"threads", .group = "Machine", .type = OPTION_INT, AT(threads), .initial = "auto", .zero = "auto",
@@ -33,6 +33,7 @@ static const struct option options[] = {
 static const char *const examples[] = {
 	"kolm eval runs/mine --data test.csv",
 	"kolm eval runs/mine/checkpoints/step-100 --data csv:test.csv --json",
+	"kolm eval runs/gpt --data text:other.txt",
 	NULL,
 };
 
@@ -40,7 +41,8 @@ const struct option_table eval_table = {
 	.command = "eval",
 	.usage = "kolm eval RUN|DIR --data FILE [options]",
 	.summary = "How well a trained model does on a file: accuracy, precision and recall of "
-		   "each class and what was taken for what; or the errors of the targets.",
+		   "each class and what was taken for what; or the errors of the targets; of a "
+		   "language model loss, perplexity and bits per byte.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -281,11 +283,60 @@ static enum status print_json(const struct score *s, struct error *err)
 	return st;
 }
 
+/* ---- language models ---- */
+
+static enum status print_text_json(const struct trained *m, const struct evaluation *e,
+				   int64_t tokens, int64_t bytes, struct error *err)
+{
+	struct json j;
+	enum status st = OK;
+
+	json_init(&j, true);
+	json_begin_object(&j, NULL);
+	json_put_string(&j, "checkpoint", m->training->from.folder);
+	json_put_int(&j, "step", m->training->from.step);
+	json_put_int(&j, "samples", e->samples);
+	json_put_int(&j, "tokens", tokens);
+	if (bytes)
+		json_put_int(&j, "bytes", bytes);
+	json_put_double(&j, "loss", e->loss);
+	json_put_double(&j, "perplexity", e->perplexity);
+	if (e->bits_per_byte > 0)
+		json_put_double(&j, "bits_per_byte", e->bits_per_byte);
+	json_put_double(&j, "accuracy", e->accuracy);
+	json_end_object(&j);
+	if (j.text.failed)
+		st = FAIL(err, ERR_MEMORY, "no memory for the results");
+	else
+		fputs(j.text.data, stdout);
+	json_release(&j);
+	return st;
+}
+
+static enum status evaluate_text(struct trained *m, const struct options *o, struct error *err)
+{
+	struct evaluation e = {0};
+	int64_t tokens, bytes;
+	char text[80];
+	enum status st;
+
+	TRY(trained_evaluate(m, &e, err));
+	TRY(data_held_out_size(&m->training->data, &tokens, &bytes, err));
+	if (o->as_json)
+		return print_text_json(m, &e, tokens, bytes, err);
+	printf("%lld tokens, loss %.6g%s, accuracy %.2f %%\n", (long long)tokens, e.loss,
+	       training_format_text(&e, ", ", text, sizeof(text)), 100 * e.accuracy);
+out:
+	return st;
+}
+
 static enum status evaluate(struct trained *m, const struct options *o, struct error *err)
 {
 	struct score s = {0};
 	enum status st;
 
+	if (m->training->data.language)
+		return evaluate_text(m, o, err);
 	if (!m->training->data.has_targets) {
 		FAIL(err, ERR_USAGE, "%.300s has no column of labels or targets", o->data);
 		return HINT(err, "kolm predict needs none");

@@ -48,7 +48,7 @@ static enum status open_one(struct checkpoint *c, struct safetensors *model, con
 	enum status st;
 
 	TRY(checkpoint_need(c, place, err));
-	TRY(file_path(path, c->folder, checkpoint_part_names[PART_MODEL], err));
+	TRY(file_path(path, c->folder, checkpoint_file_names[PART_MODEL], err));
 	TRY(safetensors_map(model, path, err));
 out:
 	return st;
@@ -112,11 +112,11 @@ static void print_text(const struct checkpoint *c, const struct safetensors *mod
 	printf("%zu tensors, %s parameters; ", model->count, count);
 	print_training(c);
 	print_tensors(model);
-	for (int i = 0; i < PART_COUNT; i++) {
+	for (int i = 0; i < CHECKPOINT_FILES; i++) {
 		if (!c->files[i].there)
 			continue;
 		units_format_size(c->files[i].size, size, sizeof(size));
-		printf("%-22s %10s  sha256 %s\n", checkpoint_part_names[i], size,
+		printf("%-22s %10s  sha256 %s\n", checkpoint_file_names[i], size,
 		       c->files[i].sha256);
 	}
 	printf("%-22s %10s  sha256 %s\n", "weights", "",

@@ -102,6 +102,7 @@ static enum status check_state(const struct training *t, struct error *err)
 	const json_t *optimizer = json_object_get(t->from.state, "optimizer");
 	const char *kind = json_string_value(json_object_get(optimizer, "kind"));
 	const json_t *seed = json_object_get(t->from.state, "seed");
+	const char *sum = checkpoint_tokenizer_sha256(&t->from);
 
 	if (t->from.weights_only) /* they are where a training begins, whatever it is */
 		return OK;
@@ -110,6 +111,11 @@ static enum status check_state(const struct training *t, struct error *err)
 		     t->from.folder, kind ? kind : "none",
 		     optimizer_names[t->config.optimizer]);
 		return HINT(err, "add --optimizer %.20s", kind ? kind : "sgd");
+	}
+	if (t->data.kind == DATA_TOKENS && *sum && strcmp(sum, t->data.form.tokenizer_sha256)) {
+		FAIL(err, ERR_USAGE, "%.200s was trained with another tokenizer",
+		     t->from.folder);
+		return HINT(err, "leave --tokenizer out: it has its own");
 	}
 	if (json_integer_value(seed) != t->config.seed) {
 		FAIL(err, ERR_USAGE, "%.200s was made with --seed %lld, not %lld",
@@ -129,7 +135,7 @@ static enum status map_files(struct training *t, struct error *err)
 	for (int i = 0; i < PART_COUNT; i++) {
 		if (!t->from.files[i].there)
 			continue;
-		TRY(file_path(path, t->from.folder, checkpoint_part_names[i], err));
+		TRY(file_path(path, t->from.folder, checkpoint_file_names[i], err));
 		TRY(safetensors_map(&t->source[i], path, err));
 	}
 out:

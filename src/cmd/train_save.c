@@ -132,6 +132,22 @@ static void place_pieces(const struct training *t, struct saver *s, enum checkpo
 	}
 }
 
+/* So that the checkpoint is enough to use the model. */
+static enum status add_tokenizer(struct training *t, struct error *err)
+{
+	struct text json;
+	enum status st = OK;
+
+	text_init(&json);
+	if (t->data.text.tokenizer) {
+		TRY(tokenizer_write(t->data.text.tokenizer, true, &json, err));
+		TRY(store_add_tokenizer(&t->saver.store, json.data, json.len, err));
+	}
+out:
+	text_release(&json);
+	return st;
+}
+
 enum status training_save_open(struct training *t, struct error *err)
 {
 	struct saver *s = &t->saver;
@@ -147,6 +163,7 @@ enum status training_save_open(struct training *t, struct error *err)
 		return OK;
 	json_init(&s->state, true);
 	TRY(store_init(&s->store, t->run.folder, err));
+	TRY(add_tokenizer(t, err));
 	TRY(snapshot_init(&s->snapshot, t->engine, err));
 	s->pieces = calloc((size_t)s->snapshot.count + 1, sizeof(*s->pieces));
 	if (!s->pieces) {

@@ -1,5 +1,6 @@
 /* train_text.c - text to learn from: where its tokens are kept, and who makes them; what an
    evaluation says of a language model. See training.h */
+#include "base/file.h"
 #include "cmd/training.h"
 #include "cmd/watch.h"
 
@@ -43,19 +44,39 @@ static enum status check_tokenizer(const struct config *c, struct error *err)
 	return HINT(err, "leave it out, or use --data text:PATH");
 }
 
+/* A run that goes on has its tokenizer with its checkpoint, whatever has become of the text. */
+static enum status keep_tokenizer(const struct config *c, char path[PATH_MAX],
+				  struct error *err)
+{
+	bool automatic = !strcmp(c->resume, "auto"), found;
+	struct checkpoint from = {0};
+	enum status st = OK;
+
+	snprintf(path, PATH_MAX, "%s", c->tokenizer);
+	if (!*c->resume || options_source(&c->values, "tokenizer") == SOURCE_COMMAND_LINE)
+		return OK;
+	TRY(checkpoint_find(&from, automatic ? c->run_dir : c->resume, false, &found, err));
+	if (found && from.files[FILE_TOKENIZER].there)
+		TRY(file_path(path, from.folder, checkpoint_file_names[FILE_TOKENIZER], err));
+out:
+	checkpoint_close(&from);
+	return st;
+}
+
 enum status training_open_text(struct training *t, struct data_options *o, struct error *err)
 {
 	const struct config *c = &t->config;
 	bool job = t->rank && t->rank->ranks > 1;
-	char cache[PATH_MAX];
+	char cache[PATH_MAX], tokenizer[PATH_MAX];
 	enum status st;
 
 	o->sequence = c->context;
 	o->vocabulary = c->vocab;
-	o->tokenizer = c->tokenizer;
+	o->tokenizer = tokenizer;
 	o->cache = training_cache(cache);
 	o->watch = watch_text("reading the text");
 	TRY(check_tokenizer(c, err));
+	TRY(keep_tokenizer(c, tokenizer, err));
 	/* In a job rank 0 makes what the others then find, or make on their machines. */
 	if (job && !is_first(t))
 		TRY(comm_run(t->rank->world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, err));

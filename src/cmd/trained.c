@@ -3,14 +3,16 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/signals.h"
 #include "base/util.h"
+#include "cmd/watch.h"
 #include "comm/self.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ROWS_MAX = 256 }; /* samples at a time */
+enum { ROWS_MAX = 256, TOKENS_MAX = 512 }; /* at a time */
 
 /* ---- the checkpoint ---- */
 
@@ -90,7 +92,10 @@ static enum status open_engine(struct trained *m, struct error *err)
 	struct engine_options o;
 	enum status st;
 
-	c->batch = c->micro_batch_size = (int)min64(ROWS_MAX, t->data.table.samples);
+	c->batch = (int)min64(ROWS_MAX, t->data.table.samples);
+	if (t->data.language)
+		c->batch = (int)min64(imax(1, TOKENS_MAX / t->data.sequence), t->data.held_out);
+	c->micro_batch_size = c->batch;
 	TRY(training_build_model(t, err));
 	TRY(partition_init(&t->partition, &t->model, 1, 1, "", err));
 	TRY(schedule_init(&t->schedule, SCHEDULE_1F1B, 1, 1, 1, err));
@@ -133,6 +138,33 @@ out:
 	return st;
 }
 
+/* The tokenizer is beside the weights, unless it was never known. */
+static enum status open_text(struct trained *m, const char *spec, struct error *err)
+{
+	struct training *t = m->training;
+	char path[PATH_MAX], cache[PATH_MAX];
+	struct data_options o = {.spec = spec,
+				 .sequence = t->config.context,
+				 .vocabulary = t->config.vocab,
+				 .cache = training_cache(cache),
+				 .watch = watch_text("reading the text")};
+	struct tokenizer *tokenizer = NULL;
+	sigset_t before;
+	enum status st;
+
+	if (t->from.files[FILE_TOKENIZER].there) {
+		TRY(file_path(path, t->from.folder, checkpoint_file_names[FILE_TOKENIZER],
+			      err));
+		TRY(tokenizer_open(&tokenizer, path, err));
+	}
+	signals_hold(&before); /* no half-written file is left behind */
+	st = data_open_text_like(&t->data, &o, tokenizer, &m->form, err);
+	watch_text_end();
+	signals_let_go(&before);
+out:
+	return st;
+}
+
 enum status trained_open(struct trained *m, const char *place, const char *data, bool targets,
 			 int threads, struct error *err)
 {
@@ -145,8 +177,16 @@ enum status trained_open(struct trained *m, const char *place, const char *data,
 		return ERR_MEMORY;
 	TRY(trained_find(&t->from, place, err));
 	TRY(read_form(m, err));
+	if (m->form.source == SOURCE_IS_TEXT && !targets) {
+		st = FAIL(err, ERR_USAGE, "%.300s is a language model", place);
+		HINT(err, "kolm generate lets it write; kolm eval says how well it does");
+		goto out;
+	}
 	TRY(read_options(t, threads, err));
-	TRY(open_data(m, data, targets, err));
+	if (m->form.source == SOURCE_IS_TEXT)
+		TRY(open_text(m, data, err));
+	else
+		TRY(open_data(m, data, targets, err));
 	TRY(open_engine(m, err));
 out:
 	if (st != OK)
@@ -184,6 +224,24 @@ static void fill(void *arg, int64_t first, int rows, const struct batch *b)
 			       (size_t)d->out * sizeof(float));
 	}
 	data_rows(d, first, rows, b);
+}
+
+static void fill_text(void *arg, int64_t first, int rows, const struct batch *b)
+{
+	data_held_out(arg, first, rows, b);
+}
+
+enum status trained_evaluate(struct trained *m, struct evaluation *out, struct error *err)
+{
+	struct data *d = &m->training->data;
+	enum status st;
+
+	TRY(engine_evaluate(m->training->engine, d->held_out * d->sequence, fill_text, d, out,
+			    err));
+	TRY(data_check(d, err));
+	TRY(training_judge(d, out, err));
+out:
+	return st;
 }
 
 enum status trained_run(struct trained *m, engine_take *take, void *arg, struct evaluation *out,

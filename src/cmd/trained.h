@@ -18,11 +18,14 @@ struct trained {
    named. Says which. */
 enum status trained_find(struct checkpoint *c, const char *place, struct error *err);
 
-/* Which checkpoint, what file, and whether its targets are of interest; how many threads, 0:
-   one per core. Says which checkpoint it is. */
+/* Which checkpoint, what file (text: for a language model), and whether its targets are of
+   interest; how many threads, 0: one per core. Says which checkpoint it is. */
 enum status trained_open(struct trained *m, const char *place, const char *data, bool targets,
 			 int threads, struct error *err);
 void trained_close(struct trained *m);
+
+/* Loss and accuracy of a language model on the text. */
+enum status trained_evaluate(struct trained *m, struct evaluation *out, struct error *err);
 
 /* The outputs of all samples of the file, block by block, as the model yields them. */
 enum status trained_run(struct trained *m, engine_take *take, void *arg, struct evaluation *out,

@@ -16,6 +16,7 @@ enum { ROWS = 5, COLUMNS = 7 };
 
 static struct error err;
 static float values[ROWS * COLUMNS];
+static const char tokenizer[] = "{\"whatever\": 1}";
 
 /* Two tensors: one in pieces of columns, one in pieces of rows, as several ranks would. */
 static void write_one(const char *run, int64_t step, int keep, char sum[SHA256_TEXT])
@@ -30,6 +31,7 @@ static void write_one(const char *run, int64_t step, int keep, char sum[SHA256_T
 
 	assert_int_equal(store_init(&s, run, fresh(&err)), OK);
 	assert_int_equal(store_describe(&s, PART_MODEL, entries, 2, &err), OK);
+	assert_int_equal(store_add_tokenizer(&s, tokenizer, strlen(tokenizer), &err), OK);
 	for (int r = 0; r < ROWS; r++) {
 		memcpy(left + r * 3, values + r * COLUMNS, 3 * sizeof(float));
 		memcpy(right + r * 4, values + r * COLUMNS + 3, 4 * sizeof(float));
@@ -101,6 +103,9 @@ static void what_is_written_is_read(void **state)
 	assert_int_equal(checkpoint_find(&c, run.path, true, &found, fresh(&err)), OK);
 	assert_true(found);
 	assert_int_equal(c.step, 12);
+	assert_true(c.files[FILE_TOKENIZER].there);
+	assert_int_equal(file_path(path, c.folder, "tokenizer.json", &err), OK);
+	assert_true(holds(path, tokenizer));
 	assert_int_equal(file_path(path, c.folder, "model.safetensors", &err), OK);
 	assert_int_equal(safetensors_map(&file, path, &err), OK);
 	assert_int_equal(file.count, 2);
@@ -175,7 +180,8 @@ static void the_same_step_again(void **state)
 /* Every single byte of every file. */
 static void no_flipped_byte_goes_unseen(void **state)
 {
-	static const char *const names[] = {"model.safetensors", "state.json"};
+	static const char *const names[] = {"model.safetensors", "state.json",
+					    "tokenizer.json"};
 	char sum[SHA256_TEXT], folder[PATH_MAX], path[PATH_MAX], *bytes;
 	struct checkpoint c;
 	struct folder run;
@@ -185,7 +191,7 @@ static void no_flipped_byte_goes_unseen(void **state)
 	new_run(&run, 4);
 	write_one(run.path, 4, 0, sum);
 	assert_int_equal(file_path(folder, run.path, CHECKPOINTS "/step-4", fresh(&err)), OK);
-	for (int k = 0; k < 2; k++) {
+	for (int k = 0; k < 3; k++) {
 		assert_int_equal(file_path(path, folder, names[k], &err), OK);
 		assert_int_equal(file_read(path, 1 << 20, &bytes, &size, &err), OK);
 		for (size_t i = 0; i < size; i++) {

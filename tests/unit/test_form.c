@@ -98,6 +98,29 @@ static void made_up_data_says_so(void **state)
 	json_decref(root);
 }
 
+/* Of text there is the tokenizer's name, and how many tokens it has. */
+static void text_is_known_by_its_tokenizer(void **state)
+{
+	struct data_form f = {.source = SOURCE_IS_TEXT, .vocabulary = 65}, g;
+	json_t *root;
+	(void)state;
+
+	memset(f.tokenizer_sha256, 'a', SHA256_TEXT - 1);
+	root = written(&f);
+	assert_int_equal(data_form_read(&g, root, fresh(&err)), OK);
+	assert_int_equal(g.source, SOURCE_IS_TEXT);
+	assert_int_equal(g.vocabulary, 65);
+	assert_string_equal(g.tokenizer_sha256, f.tokenizer_sha256);
+	json_object_set_new(root, "vocabulary", json_integer(0));
+	assert_int_equal(data_form_read(&g, root, fresh(&err)), ERR_USAGE);
+	json_object_set_new(root, "vocabulary", json_integer(1));
+	json_object_set_new(root, "tokenizer_sha256", json_string("AA"));
+	assert_int_equal(data_form_read(&g, root, fresh(&err)), ERR_USAGE);
+	json_object_del(root, "tokenizer_sha256");
+	assert_int_equal(data_form_read(&g, root, fresh(&err)), ERR_USAGE);
+	json_decref(root);
+}
+
 /* Any member that is missing or of another kind is refused. */
 static void a_broken_form_is_refused(void **state)
 {
@@ -313,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_form_comes_back),
 		cmocka_unit_test(made_up_data_says_so),
+		cmocka_unit_test(text_is_known_by_its_tokenizer),
 		cmocka_unit_test(a_broken_form_is_refused),
 		cmocka_unit_test(another_file_is_read_as_the_first),
 		cmocka_unit_test(another_file_that_does_not_fit),
