@@ -121,7 +121,7 @@ static enum status read_all(struct export *x, const char *place, struct error *e
 	enum status st;
 
 	TRY(trained_find(&x->from, place, err));
-	TRY(file_path(path, x->from.folder, checkpoint_part_names[PART_MODEL], err));
+	TRY(file_path(path, x->from.folder, checkpoint_file_names[PART_MODEL], err));
 	TRY(safetensors_map(&x->tensors, path, err));
 	TRY(hf_options_read(&x->model, json_object_get(x->from.state, "options"), &x->tensors,
 			    x->from.folder, err));
