@@ -97,6 +97,9 @@ static enum status begin_file(const char *path, const struct store_file *f, stru
 		st = failed(path, err);
 	else
 		st = file_write_fd(fd, path, f->head.data, f->head.len, err);
+	/* Who writes the rest takes care of that. */
+	if (st == OK && f->head.len == f->size && fsync(fd))
+		st = failed(path, err);
 	if (close(fd) && st == OK)
 		st = failed(path, err);
 	return st;
@@ -165,7 +168,7 @@ enum status store_write(const struct store *s, const struct store_piece *pieces,
 	enum status st = OK;
 	int fd = -1;
 
-	for (int part = 0; part < CHECKPOINT_FILES; part++) {
+	for (int part = 0; part < PART_COUNT; part++) {
 		if (!s->files[part].there)
 			continue;
 		TRY(file_path(path, s->temporary, checkpoint_file_names[part], err));
@@ -175,7 +178,7 @@ enum status store_write(const struct store *s, const struct store_piece *pieces,
 			goto out;
 		}
 		for (size_t i = 0; i < n; i++)
-			if ((int)pieces[i].part == part)
+			if (pieces[i].part == (enum checkpoint_part)part)
 				TRY(write_piece(fd, path, &s->files[part], &pieces[i], err));
 		if (fsync(fd)) {
 			st = failed(path, err);
@@ -196,7 +199,7 @@ enum status store_stream_open(struct store_stream *w, const struct store *s,
 	enum status st;
 
 	w->fd = -1;
-	TRY(file_path(w->path, s->temporary, checkpoint_part_names[part], err));
+	TRY(file_path(w->path, s->temporary, checkpoint_file_names[part], err));
 	w->fd = open(w->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->fd < 0 || lseek(w->fd, (off_t)s->files[part].head.len, SEEK_SET) < 0)
 		st = failed(w->path, err);

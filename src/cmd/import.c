@@ -9,6 +9,7 @@
 #include "checkpoint/store.h"
 #include "config/config.h"
 #include "hf/hf.h"
+#include "data/form.h"
 #include "text/tokenizer.h"
 #include "trace/run.h"
 
@@ -209,17 +210,34 @@ out:
 	return st != OK ? st : closed;
 }
 
-static enum status write_tokenizer(const struct import *m, struct error *err)
+static enum status add_tokenizer(struct import *m, struct error *err)
 {
-	char path[PATH_MAX];
-	enum status st;
+	struct text json;
+	enum status st = OK;
+
+	text_init(&json);
+	if (m->tokenizer) {
+		TRY(tokenizer_write(m->tokenizer, true, &json, err));
+		TRY(store_add_tokenizer(&m->store, json.data, json.len, err));
+	}
+out:
+	text_release(&json);
+	return st;
+}
+
+/* Other text is read as that was which it has learned from. */
+static void describe_data(const struct import *m, struct json *j)
+{
+	struct data_form form = {.source = SOURCE_IS_TEXT};
 
 	if (!m->tokenizer)
-		return OK;
-	TRY(file_path(path, m->store.temporary, "tokenizer.json", err));
-	TRY(tokenizer_save(m->tokenizer, path, err));
-out:
-	return st;
+		return;
+	form.vocabulary = tokenizer_vocabulary(m->tokenizer);
+	snprintf(form.tokenizer_sha256, sizeof(form.tokenizer_sha256), "%s",
+		 tokenizer_sha256(m->tokenizer));
+	json_begin_object(j, "data");
+	data_form_write(&form, j);
+	json_end_object(j);
 }
 
 /* As that of a run, without what only a training has: optimizer, seed, course. */
@@ -230,6 +248,7 @@ static void describe(const struct import *m, struct json *j)
 	json_put_string(j, "version", KOLM_VERSION);
 	json_put_string(j, "imported", hf_classes[m->source.model.kind]);
 	json_put_int(j, "samples", 0);
+	describe_data(m, j);
 	json_begin_object(j, "options");
 	hf_options_write(&m->source.model, j);
 	json_end_object(j);
@@ -245,11 +264,10 @@ static enum status write_all(struct import *m, struct error *err)
 	describe(m, &state);
 	TRY(store_init(&m->store, m->run.folder, err));
 	TRY(store_describe(&m->store, PART_MODEL, m->entries, m->count, err));
+	TRY(add_tokenizer(m, err));
 	store_name(&m->store, 0);
 	TRY(store_begin(&m->store, err));
 	st = write_tensors(m, err);
-	if (st == OK)
-		st = write_tokenizer(m, err);
 	if (st == OK)
 		st = store_finish(&m->store, &state, 0, sha256, err);
 	else
