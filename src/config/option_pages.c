@@ -67,6 +67,9 @@ static const struct entry environment[] = {
 	 "N, one block after the other; N,cyclic deals them out in turn."},
 	{"TMPDIR",
 	 "Where the temporary folders of kolm verify and kolm max-batch go; /tmp if it is not set."},
+	{"XDG_CACHE_HOME, HOME",
+	 "Token files of texts, and tokenizers that were learned from them, are kept in "
+	 "$XDG_CACHE_HOME/kolm, or else in $HOME/.cache/kolm; what is there can be removed at any time."},
 	{"TERM", "If it is not set, or dumb, there is no progress screen."},
 	{"NO_COLOR", "If it is set and not empty, the screen has no colours."},
 	{"LC_ALL, LC_CTYPE, LANG",
@@ -91,8 +94,8 @@ static const struct entry files[] = {
 	 "(--tensorboard); a run that goes on adds a file."},
 	{"checkpoints/step-N/",
 	 "A checkpoint (--save, --save-every): model.safetensors, "
-	 "optimizer.safetensors if the optimizer has a state, state.json with "
-	 "the step, the options and the sums of the others."},
+	 "optimizer.safetensors if the optimizer has a state, tokenizer.json of a language "
+	 "model, state.json with the step, the options and the sums of the others."},
 	{"checkpoints/latest, checkpoints/best",
 	 "Which of them is the newest, and which the best."},
 	{"job.json", "While it runs: where kolm top finds the ranks."},

@@ -3,6 +3,7 @@
  * what is held out; see data.h
  */
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "data/impl.h"
 #include "text/corpus.h"
@@ -36,22 +37,16 @@ static enum status make_for_now(struct tokens *out, const struct corpus *text,
 				const struct tokenizer *t, const struct text_watch *watch,
 				struct error *err)
 {
-	const char *temporary = getenv("TMPDIR");
-	char folder[PATH_MAX], path[PATH_MAX] = "";
+	struct folder folder;
+	char path[PATH_MAX];
 	enum status st;
 
-	TRY(file_path(folder, temporary && *temporary ? temporary : "/tmp", "kolm-text-XXXXXX",
-		      err));
-	if (!mkdtemp(folder)) {
-		FAIL(err, ERR_FAILED, "can't make the folder %.300s", folder);
-		return HINT(err, "set TMPDIR to a folder that can be written to");
-	}
-	TRY(file_path(path, folder, "text.tokens", err));
+	TRY(folder_make_temporary(&folder, "text", err));
+	TRY(file_path(path, folder.path, "text.tokens", err));
 	TRY(tokens_make(path, text, t, SPECIALS_ARE_TOKENS, watch, err));
 	TRY(tokens_open(out, path, err));
 out:
-	unlink(path);
-	rmdir(folder);
+	folder_remove_temporary(&folder);
 	return st;
 }
 
