@@ -1,5 +1,6 @@
 /* train_model.c - the model that the options ask for, and the data it is for; see training.h */
 #include "cmd/training.h"
+#include "model/gpt.h"
 #include "model/mlp.h"
 #include "model/models.h"
 
@@ -86,6 +87,34 @@ enum status training_open_data(struct training *t, struct error *err)
 	return st;
 }
 
+static enum status build_gpt(struct training *t, struct error *err)
+{
+	struct config *c = &t->config;
+	bool llama = c->model == MODEL_LLAMA;
+	struct gpt gpt = {.layers = c->layers,
+			  .heads = c->heads,
+			  .kv_heads = c->kv_heads ? c->kv_heads : c->heads,
+			  .dim = c->dim,
+			  .ffn = c->ffn ? c->ffn : gpt_usual_ffn(c->dim, c->heads, llama),
+			  .context = c->context,
+			  .vocabulary = t->data.out,
+			  .norm = llama ? NORM_RMS : NORM_LAYER,
+			  .eps = (float)c->norm_eps,
+			  .act = llama			 ? ACT_SILU
+				 : c->gelu == GELU_EXACT ? ACT_GELU
+							 : ACT_GELU_TANH,
+			  .gated = llama,
+			  .biased = !llama && !c->no_bias,
+			  .theta = llama ? (float)c->rope_theta : 0,
+			  .tied = !llama,
+			  .dropout = c->dropout,
+			  .recompute = (enum recompute)c->recompute,
+			  .spreads = c->sequence_parallel && t->grid.mp > 1};
+
+	model_init(&t->model, 1, t->grid.mp);
+	return gpt_build(&t->model, &gpt, err);
+}
+
 enum status training_build_model(struct training *t, struct error *err)
 {
 	enum status st = OK;
@@ -96,8 +125,8 @@ enum status training_build_model(struct training *t, struct error *err)
 		break;
 	case MODEL_GPT:
 	case MODEL_LLAMA:
-		st = FAIL(err, ERR_USAGE, "models of language can't be built yet");
-		goto out;
+		TRY(build_gpt(t, err));
+		break;
 	}
 	t->loss = t->data.labelled ? &loss_cross_entropy : &loss_mse;
 out:

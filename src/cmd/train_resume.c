@@ -46,7 +46,7 @@ static void compare(const struct safetensors *file, const struct tensor *tensor,
 	int64_t shape[2] = {tensor->rows, tensor->columns};
 	char here[64], there[64] = "none";
 
-	shape_text(tensor->matrix ? 2 : 1, shape, here, sizeof(here));
+	shape_text(tensor_dims(tensor), shape, here, sizeof(here));
 	if (e && e->dtype == DTYPE_F32)
 		shape_text(e->dims, e->shape, there, sizeof(there));
 	else if (e)

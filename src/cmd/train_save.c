@@ -97,7 +97,7 @@ static enum status describe(const struct training *t, enum checkpoint_part part,
 				continue;
 			*e = (struct safetensors_entry){
 				.dtype = DTYPE_F32,
-				.dims = tensor->matrix ? 2 : 1,
+				.dims = tensor_dims(tensor),
 				.shape = {tensor->rows, tensor->columns}};
 			saving_name(t, &r, e->name);
 			++*count;

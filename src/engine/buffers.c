@@ -67,14 +67,14 @@ static size_t stride_of(int columns, enum dtype type)
 	return (size_t)round_up(columns, 64 / (int64_t)dtype_size(type));
 }
 
-/* The next (rows, columns). */
-static struct view take(struct plan *p, int columns, enum dtype type)
+/* The next (rows, columns); spread: of our part of the rows. */
+static struct view take(struct plan *p, int columns, enum dtype type, bool spread)
 {
 	struct view v = {.stride = stride_of(columns, type), .type = type};
 
 	if (p->base)
 		v.data = p->base + p->at;
-	p->at += view_bytes(v, p->rows);
+	p->at += view_bytes(v, spread ? p->rows / p->model->mp : p->rows);
 	p->most = p->at > p->most ? p->at : p->most;
 	return v;
 }
@@ -82,7 +82,8 @@ static struct view take(struct plan *p, int columns, enum dtype type)
 static void take_rooms(struct plan *p, const struct layer_room *rooms, int n, struct view *out)
 {
 	for (int i = 0; i < n; i++)
-		out[i] = take(p, rooms[i].columns, rooms[i].wide ? DTYPE_F32 : p->type);
+		out[i] = take(p, rooms[i].columns, rooms[i].wide ? DTYPE_F32 : p->type,
+			      rooms[i].spread);
 }
 
 static void place_slot(struct plan *p, const struct chunk *c, struct slot *s)
@@ -92,7 +93,7 @@ static void place_slot(struct plan *p, const struct chunk *c, struct slot *s)
 	for (int i = 0; i < c->count; i++) {
 		const struct layer *l = p->model->layers[c->first + i];
 
-		s->input[i + 1] = take(p, layer_out(l), p->type);
+		s->input[i + 1] = take(p, layer_out(l), p->type, l->out_spread);
 		take_rooms(p, l->saved, l->n_saved, saved);
 		saved += l->n_saved;
 	}
@@ -107,9 +108,12 @@ static void place_flow(struct plan *p, const struct chunk *c, struct flow *f, bo
 
 	for (int i = 0; i < c->count; i++) {
 		const struct layer *l = p->model->layers[c->first + i];
-		bool own = whole || i == c->count - 1;
+		bool top = i == c->count - 1;
 
-		f->flow[i] = own ? take(p, layer_out(l), p->type) : p->b->inner[i % 2];
+		if (top && c->ends) /* see flow_top */
+			continue;
+		f->flow[i] = whole || top ? take(p, layer_out(l), p->type, l->out_spread)
+					  : p->b->inner[i % 2];
 		f->flow[i].stride = stride_of(layer_out(l), p->type);
 	}
 	start = p->most = p->at;
@@ -123,12 +127,29 @@ static void place_flow(struct plan *p, const struct chunk *c, struct flow *f, bo
 	p->at = p->most;
 }
 
+/* What forward has for a moment: layers have theirs in the same place. */
+static void place_again(struct plan *p, const struct chunk *c, struct view *again)
+{
+	size_t start = p->at;
+
+	p->most = p->at;
+	for (int i = 0; i < c->count; i++) {
+		const struct layer *l = p->model->layers[c->first + i];
+
+		p->at = start;
+		if (l->keeps_forward)
+			take_rooms(p, l->kept, l->n_kept, again);
+		again += l->n_kept;
+	}
+}
+
+/* Of what the layers of chunks hand to each other. */
 static int widest_output(const struct model *m, const struct chunk *chunks, int n)
 {
 	int widest = 0;
 
 	for (int k = 0; k < n; k++)
-		for (int i = 0; i < chunks[k].count; i++)
+		for (int i = 0; i < chunks[k].count - 1; i++)
 			widest = imax(widest, layer_out(m->layers[chunks[k].first + i]));
 	return widest;
 }
@@ -137,24 +158,32 @@ static int widest_output(const struct model *m, const struct chunk *chunks, int 
 static size_t place_all(struct buffers *b, struct plan *p, const struct chunk *chunks)
 {
 	int widest = widest_output(p->model, chunks, b->n_chunks);
+	size_t end, most;
 
 	for (int i = 0; i < 2; i++)
-		b->inner[i] = take(p, widest, p->type);
+		b->inner[i] = take(p, widest, p->type, false);
 	for (int k = 0; k < b->n_chunks; k++) {
 		const struct chunk *c = &chunks[k];
 		struct chunk_buffers *cb = &b->chunks[k];
-		int in = layer_in(p->model->layers[c->first]);
+		const struct layer *first = p->model->layers[c->first];
+		int in = layer_in(first);
 
 		for (int i = 0; i < cb->inputs.n; i++)
-			cb->input[i] = take(p, in, p->type);
+			cb->input[i] = take(p, in, p->type, first->in_spread);
 		for (int i = 0; i < cb->slots.n; i++)
 			place_slot(p, c, &cb->slot[i]);
 		for (int i = 0; i < cb->flows.n; i++)
 			place_flow(p, c, &cb->flow[i], cb->whole);
 		for (int i = 0; i < DX_BUFFERS && !c->begins; i++)
-			cb->dx[i] = take(p, in, p->type);
+			cb->dx[i] = take(p, in, p->type, first->in_spread);
 	}
-	return p->at;
+	end = most = p->at;
+	for (int k = 0; k < b->n_chunks && p->model->keeps_forward; k++) {
+		p->at = end;
+		place_again(p, &chunks[k], b->chunks[k].again);
+		most = p->most > most ? p->most : most;
+	}
+	return most;
 }
 
 static bool pool_init(struct pool_of *p, int n, int micro_batches)
@@ -201,7 +230,8 @@ static bool make_views(struct chunk_buffers *cb, const struct model *m, const st
 	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
 	cb->slot = calloc(slots, sizeof(*cb->slot));
 	cb->flow = calloc(flows, sizeof(*cb->flow));
-	cb->views = calloc(slots * (n + 1 + saved) + flows * (n + kept), sizeof(*cb->views));
+	cb->views = calloc(slots * (n + 1 + saved) + flows * (n + kept) + kept + 1,
+			   sizeof(*cb->views));
 	cb->done = calloc(flows * n, sizeof(*cb->done));
 	if (!cb->input || !cb->slot || !cb->flow || !cb->views || !cb->done)
 		return false;
@@ -211,6 +241,8 @@ static bool make_views(struct chunk_buffers *cb, const struct model *m, const st
 	for (size_t i = 0; i < flows; i++, at += n + kept)
 		cb->flow[i] =
 			(struct flow){.flow = at, .kept = at + n, .done = cb->done + i * n};
+	if (m->keeps_forward)
+		cb->again = at;
 	return true;
 }
 

@@ -24,7 +24,8 @@ struct chunk_buffers {
 	struct slot *slot;	    /* (slots.n) */
 	struct flow *flow;	    /* (flows.n) */
 	struct view dx[DX_BUFFERS]; /* on their way to the stage before */
-	struct view *views;	    /* what slots and flows point into */
+	struct view *again;	    /* rooms that forward has for a moment, or NULL */
+	struct view *views;	    /* what slots, flows and again point into */
 	bool *done;		    /* and this */
 	bool whole;		    /* flows keep the gradients of all layers */
 };
@@ -44,7 +45,7 @@ enum status buffers_init(struct buffers *b, const struct weights *w, const struc
 			 bool early, struct error *err);
 void buffers_release(struct buffers *b);
 
-/* The gradient of a chunk's output. */
+/* The gradient of a chunk's output; where the model ends, in the place of the output. */
 static inline struct view flow_top(const struct flow *f, const struct chunk *c)
 {
 	return f->flow[c->count - 1];

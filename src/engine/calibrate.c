@@ -54,7 +54,8 @@ static void layer_done(void *arg, int layer)
 	struct trial *t = arg;
 
 	for (int i = 0; i < t->e->sync.n_buckets; i++)
-		if (t->e->sync.buckets[i].first_layer == layer)
+		if (t->e->sync.buckets[i].first_layer == layer &&
+		    !t->e->sync.buckets[i].deferred)
 			t->row.buckets[i].complete = ms_since_begin(t);
 }
 
@@ -91,7 +92,7 @@ static enum status time_chunk(struct trial *t, int chunk, struct error *err)
 			p->w += (double)(pace_now(e->options.pace) - e->run.dx_ready) * 1e-6;
 	}
 	for (int i = 0; i < e->sync.n_buckets; i++)
-		if (e->sync.buckets[i].chunk == chunk)
+		if (e->sync.buckets[i].chunk == chunk && !e->sync.buckets[i].deferred)
 			t->row.buckets[i].complete =
 				ms_since_begin(t) - t->row.buckets[i].complete;
 	p->f /= n;
@@ -104,7 +105,8 @@ out:
 /* ---- messages ---- */
 
 /* Over links that are known. */
-static struct message_cost cost_on_link(const struct engine *e, int stage, struct view v)
+static struct message_cost cost_on_link(const struct engine *e, int stage, struct view v,
+					int rows)
 {
 	const struct links *links = device_links(e->dev);
 	struct coords to = e->at;
@@ -113,8 +115,7 @@ static struct message_cost cost_on_link(const struct engine *e, int stage, struc
 	to.pp = stage;
 	peer = grid_rank(&e->options.grid, to);
 	return (struct message_cost){
-		(double)links_transfer_ns(links, e->number, peer,
-					  (double)view_bytes(v, e->options.rows)) *
+		(double)links_transfer_ns(links, e->number, peer, (double)view_bytes(v, rows)) *
 			1e-6,
 		(double)links_latency_ns(links, e->number, peer) * 1e-6};
 }
@@ -127,7 +128,6 @@ static enum status try_message(struct trial *t, double *ms, struct error *err)
 	struct traffic_count traffic = e->traffic;
 	struct message out = {0}, in = {0};
 	struct coords to = e->at, from = e->at;
-	int rows = e->options.rows;
 	enum status st;
 
 	to.pp++;
@@ -135,10 +135,10 @@ static enum status try_message(struct trial *t, double *ms, struct error *err)
 	TRY(begin(t, err));
 	if (from.pp >= 0)
 		message_receive(e, e->pipe, grid_rank(&e->options.grid, from), CHANNEL_FORWARD,
-				b->input[0], rows, &in);
+				b->input[0], engine_rows_in(e, 0), &in);
 	if (to.pp < e->options.grid.pp)
 		message_send(e, e->pipe, grid_rank(&e->options.grid, to), CHANNEL_FORWARD,
-			     b->slot[0].input[e->chunks[0].count], rows, &out);
+			     b->slot[0].input[e->chunks[0].count], engine_rows_out(e, 0), &out);
 	TRY(message_wait(e, &in, err));
 	TRY(message_wait(e, &out, err));
 	*ms = ms_since_begin(t);
@@ -157,11 +157,12 @@ static void look_at_links(struct trial *t, int chunk)
 	int other, stage = schedule_peer(e->options.schedule, e->at.pp, a, &other);
 
 	if (stage >= 0)
-		p->forward = cost_on_link(e, stage, b->slot[0].input[e->chunks[chunk].count]);
+		p->forward = cost_on_link(e, stage, b->slot[0].input[e->chunks[chunk].count],
+					  engine_rows_out(e, chunk));
 	a.kind = ACTION_SEND_B;
 	stage = schedule_peer(e->options.schedule, e->at.pp, a, &other);
 	if (stage >= 0)
-		p->backward = cost_on_link(e, stage, b->dx[0]);
+		p->backward = cost_on_link(e, stage, b->dx[0], engine_rows_in(e, chunk));
 }
 
 static enum status time_messages(struct trial *t, struct error *err)
@@ -183,11 +184,11 @@ out:
 
 /* ---- what ends a step ---- */
 
-/* A collective of the replicas over a part of a flat array. Other stages have more or fewer
+/* A collective of a group over a part of a flat array. Other stages have more or fewer
    of them. */
-static enum status time_collective(struct trial *t, enum comm_op op, void *flat,
-				   enum dtype type, const struct bucket *b, double *ms,
-				   struct error *err)
+static enum status time_collective(struct trial *t, struct comm *group, enum comm_op op,
+				   void *flat, enum dtype type, const struct bucket *b,
+				   double *ms, struct error *err)
 {
 	struct device *dev = t->e->dev;
 	void *at = flat_at(flat, type, b->begin), *host;
@@ -195,8 +196,8 @@ static enum status time_collective(struct trial *t, enum comm_op op, void *flat,
 	enum status st;
 
 	host = device_host_begin(dev, QUEUE_COMPUTE, at, bytes, HOST_READS_WRITES);
-	TRY(begin_group(t, t->e->replicas, err));
-	TRY(comm_run(t->e->replicas, op, host, n, type, 0, err));
+	TRY(begin_group(t, group, err));
+	TRY(comm_run(group, op, host, n, type, 0, err));
 	*ms = ms_since_begin(t);
 	device_host_end(dev, QUEUE_COMPUTE, at, bytes, HOST_READS_WRITES);
 out:
@@ -216,11 +217,32 @@ static enum status time_sums(struct trial *t, struct error *err)
 		const struct bucket *b = &s->buckets[i];
 		struct bucket_cost *cost = &t->row.buckets[i];
 
-		TRY(time_collective(t, op, w->grad, w->grad_type, b, &cost->sum, err));
+		TRY(time_collective(t, t->e->replicas, op, w->grad, w->grad_type, b, &cost->sum,
+				    err));
 		if (s->zero)
-			TRY(time_collective(t, COMM_ALLGATHER, w->param, w->type, b,
-					    &cost->share, err));
+			TRY(time_collective(t, t->e->replicas, COMM_ALLGATHER, w->param,
+					    w->type, b, &cost->share, err));
 	}
+out:
+	return st;
+}
+
+/* What other stages and slices have of some gradients. */
+static enum status time_joins(struct trial *t, struct error *err)
+{
+	struct sync *s = &t->e->sync;
+	const struct weights *w = s->weights;
+	struct bucket b = {.begin = w->shared, .end = w->partial};
+	struct rank_costs *c = t->row.rank;
+	enum status st = OK;
+
+	if (s->groups.holders)
+		TRY(time_collective(t, s->groups.holders, COMM_ALLREDUCE, w->grad, w->grad_type,
+				    &b, &c->holders, err));
+	b = (struct bucket){.begin = w->partial, .end = w->size};
+	if (w->size > w->partial)
+		TRY(time_collective(t, s->groups.slices, COMM_ALLREDUCE, w->grad, w->grad_type,
+				    &b, &c->slices, err));
 out:
 	return st;
 }
@@ -325,10 +347,12 @@ enum status trial_run(struct trial *t, double *row, struct error *err)
 	t->row = cost_row_at(e, row, 0);
 	t->row.rank->buckets = e->replicas ? e->sync.n_buckets : 0;
 	for (int i = 0; i < e->sync.n_buckets; i++)
-		t->row.buckets[i].chunk = e->sync.buckets[i].chunk;
+		t->row.buckets[i].chunk =
+			e->sync.buckets[i].deferred ? -1 : e->sync.buckets[i].chunk;
 	TRY(time_chunks(t, err));
 	if (e->options.grid.pp > 1)
 		TRY(time_messages(t, err));
+	TRY(time_joins(t, err));
 	if (e->replicas)
 		TRY(time_sums(t, err));
 	TRY(time_end(t, err));

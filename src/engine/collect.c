@@ -70,26 +70,41 @@ out:
 	return st;
 }
 
-/* Slices of rows one after the other; those of columns side by side. */
+/* Some rows of the whole that one slice has, or of which all slices have some columns; from row
+   own of each slice on. */
+static enum status collect_rows(struct collection *c, int tensor, int slice, int own, int rows,
+				struct error *err)
+{
+	const struct engine *e = c->e;
+	const struct tensor *t = &e->options.model->tensors[tensor];
+	int parts = t->split == SPLIT_COLUMNS ? e->options.grid.mp : 1;
+	enum status st = OK;
+
+	for (int part = 0; part < parts; part++)
+		TRY(take(c, tensor, parts > 1 ? part : slice, own, rows, err));
+	if (e->number == 0 && c->taken == OK)
+		c->taken =
+			c->fn(c->arg, tensor, c->rows, (size_t)rows * (size_t)t->columns, err);
+out:
+	return st;
+}
+
+/* Block by block; slices of rows one after the other, those of columns side by side. */
 static enum status collect_tensor(struct collection *c, int tensor, struct error *err)
 {
 	const struct engine *e = c->e;
 	const struct tensor *t = &e->options.model->tensors[tensor];
-	int mp = e->options.grid.mp, rows = tensor_own_rows(t, mp);
-	int slices = t->split == SPLIT_ROWS ? mp : 1,
-	    parts = t->split == SPLIT_COLUMNS ? mp : 1;
+	int mp = e->options.grid.mp, slices = t->split == SPLIT_ROWS ? mp : 1;
 	int most = (int)(c->room / (size_t)t->columns);
 	enum status st = OK;
 
-	for (int slice = 0; slice < slices; slice++)
-		for (int row = 0; row < rows; row += most) {
-			int n = imin(most, rows - row);
+	for (int b = 0; b < tensor_blocks(t); b++)
+		for (int slice = 0; slice < slices; slice++) {
+			struct tensor_piece p = tensor_piece(t, mp, slice, b);
 
-			for (int part = 0; part < parts; part++)
-				TRY(take(c, tensor, slices > 1 ? slice : part, row, n, err));
-			if (e->number == 0 && c->taken == OK)
-				c->taken = c->fn(c->arg, tensor, c->rows,
-						 (size_t)n * (size_t)t->columns, err);
+			for (int row = 0; row < p.rows; row += most)
+				TRY(collect_rows(c, tensor, slice, p.own + row,
+						 imin(most, p.rows - row), err));
 		}
 out:
 	return st;

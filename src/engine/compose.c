@@ -23,6 +23,7 @@ struct composition {
 	double *begins;		 /* (stages) of it */
 	double *ends;		 /* (stages, chunks) of the last backward there */
 	struct longest longest;	 /* of the pipelines so far */
+	int *ranks;		 /* (ranks) some of them */
 };
 
 /* The rank of a stage that has that place among the replicas and slices of each. */
@@ -41,7 +42,7 @@ static struct cost_row row_of(const struct composition *c, int rank)
 
 static double *posted_of(const struct composition *c, int rank, int bucket)
 {
-	return &c->posted[rank * c->e->options.model->count + bucket];
+	return &c->posted[rank * (c->e->options.model->count + 1) + bucket];
 }
 
 /* ---- pipelines ---- */
@@ -63,9 +64,10 @@ static void read_pipeline(struct composition *c, const struct timeline *t, int c
 
 		c->at[rank] = fmax(t->totals[stage].end_ms, t->totals[stage].sent_ms);
 		for (int i = 0; i < (int)row.rank->buckets; i++)
-			*posted_of(c, rank, i) =
-				c->ends[stage * chunks + (int)row.buckets[i].chunk] -
-				row.buckets[i].complete;
+			if (row.buckets[i].chunk >= 0)
+				*posted_of(c, rank, i) =
+					c->ends[stage * chunks + (int)row.buckets[i].chunk] -
+					row.buckets[i].complete;
 	}
 }
 
@@ -76,7 +78,7 @@ static enum status run_pipeline(struct composition *c, int column, struct error 
 	struct costs costs = {.parts = c->parts,
 			      .begin = c->begins,
 			      .stop_and_wait = e->options.base,
-			      .send_early = !e->options.base,
+			      .send_early = engine_sends_early(&e->options),
 			      .gradients_sent = DX_BUFFERS};
 	struct timeline t;
 	enum status st;
@@ -96,6 +98,50 @@ static enum status run_pipeline(struct composition *c, int column, struct error 
 	timeline_release(&t);
 out:
 	return st;
+}
+
+/* ---- stages and slices ---- */
+
+/* Some ranks go on together, when the last of them has come and their sum is taken. */
+static void join(struct composition *c, const int *ranks, int n, bool holders)
+{
+	double end = 0, ms = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct rank_costs *r = row_of(c, ranks[i]).rank;
+
+		end = fmax(end, c->at[ranks[i]]);
+		ms = fmax(ms, holders ? r->holders : r->slices);
+	}
+	for (int i = 0; i < n; i++)
+		c->at[ranks[i]] = end + ms;
+}
+
+/* What several stages have of a gradient, then what several slices have; the sums over the
+   replicas of that are started behind it. */
+static void join_all(struct composition *c)
+{
+	int *ranks = c->ranks;
+	const struct engine *e = c->e;
+	const struct grid *grid = &e->options.grid;
+	int stages[2];
+	int columns = engine_holders(e, stages) ? grid->dp * grid->mp : 0, n;
+
+	for (int column = 0; column < columns; column++) {
+		for (n = 0; n < 2; n++)
+			ranks[n] = rank_at(e, stages[n], column);
+		join(c, ranks, n, true);
+	}
+	for (int i = 0; i < grid->pp * grid->dp; i++) {
+		for (n = 0; n < grid->mp; n++)
+			ranks[n] = rank_at(e, i / grid->dp, i % grid->dp * grid->mp + n);
+		if (row_of(c, ranks[0]).rank->slices > 0)
+			join(c, ranks, n, false);
+	}
+	for (int rank = 0; rank < grid_size(grid); rank++)
+		for (int i = 0; i < (int)row_of(c, rank).rank->buckets; i++)
+			if (row_of(c, rank).buckets[i].chunk < 0)
+				*posted_of(c, rank, i) = c->at[rank];
 }
 
 /* ---- replicas ---- */
@@ -201,6 +247,7 @@ static enum status run_step(struct composition *c, bool looks, double *end, stru
 
 	for (int column = 0; column < e->options.grid.dp * e->options.grid.mp; column++)
 		TRY(run_pipeline(c, column, err));
+	join_all(c);
 	for (int group = 0;
 	     group < e->options.grid.pp * e->options.grid.mp && e->options.grid.dp > 1; group++)
 		sum_buckets(c, group);
@@ -225,11 +272,12 @@ static enum status allocate(struct composition *c, struct error *err)
 
 	c->begin = calloc(ranks, sizeof(*c->begin));
 	c->at = calloc(ranks, sizeof(*c->at));
-	c->posted = calloc(ranks * (size_t)e->options.model->count, sizeof(*c->posted));
+	c->posted = calloc(ranks * ((size_t)e->options.model->count + 1), sizeof(*c->posted));
 	c->parts = calloc(parts, sizeof(*c->parts));
 	c->begins = calloc(stages, sizeof(*c->begins));
 	c->ends = calloc(parts, sizeof(*c->ends));
-	if (c->begin && c->at && c->posted && c->parts && c->begins && c->ends)
+	c->ranks = calloc(ranks + 1, sizeof(*c->ranks));
+	if (c->ranks && c->begin && c->at && c->posted && c->parts && c->begins && c->ends)
 		return OK;
 	return FAIL(err, ERR_MEMORY, "no memory to predict a step of %zu ranks", ranks);
 }
@@ -254,6 +302,7 @@ enum status engine_compose(const struct engine *e, double *rows, bool meet, doub
 	*step_ms += behind;
 	*bubble = c.longest.idle;
 out:
+	free(c.ranks);
 	free(c.begin);
 	free(c.at);
 	free(c.posted);

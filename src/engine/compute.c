@@ -65,16 +65,29 @@ static void between_layers(void *arg, int layer, enum chunk_event event)
 
 /* Already divided by what the mean runs over, so that micro-batches simply add up. The
    gradient is that of the scaled loss. */
-void engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
-		 struct view dy, int rows)
+enum status engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
+			struct view dy, int rows, struct error *err)
 {
 	const struct loss *loss = e->options.loss;
-	struct target target = target_from(&s->target, row);
+	bool sliced = e->options.model->out_sliced;
 	int out = e->options.model->out;
+	struct loss_run run = {
+		.dev = e->dev,
+		.y = y,
+		.dy = dy,
+		.target = target_from(&s->target, row),
+		.rows = rows,
+		.columns = out,
+		.scale = (float)(e->scaler.scale / (e->run.divisor * loss->terms(out))),
+		.sum = &e->numbers[NUMBER_LOSS],
+		.correct = e->run.training ? NULL : &e->numbers[NUMBER_CORRECT],
+		.slices = sliced ? e->slices : NULL,
+		.shard = sliced ? e->at.mp : 0,
+		.shards = sliced ? e->options.grid.mp : 1,
+		.stats = e->stats,
+		.sum_bytes = &e->sum_bytes};
 
-	loss->run(e->dev, y, &target, dy, rows, out,
-		  (float)(e->scaler.scale / (e->run.divisor * loss->terms(out))),
-		  &e->numbers[NUMBER_LOSS]);
+	return loss->run(&run, err);
 }
 
 /* Of a micro-batch, in the global batch: a master deals them out in turns. */
@@ -104,6 +117,7 @@ static struct chunk_run run_of(struct engine *e, const struct action *a, struct 
 				  .chunk = c,
 				  .slot = s,
 				  .flow = f,
+				  .again = e->buffers.chunks[a->chunk].again,
 				  .hook = between_layers,
 				  .arg = e,
 				  .pass = {.dev = e->dev,
@@ -124,8 +138,8 @@ static void take_over(struct engine *e, const struct action *a, int before, stru
 	const struct slot *s = &b->slot[pool_find(&b->slots, a->micro_batch)];
 	const struct layer *first = e->options.model->layers[e->chunks[a->chunk].first];
 
-	device_copy(e->dev, input, 0, s->input[e->chunks[before].count], 0, e->run.rows,
-		    layer_in(first));
+	device_copy(e->dev, input, 0, s->input[e->chunks[before].count], 0,
+		    engine_rows_in(e, a->chunk), layer_in(first));
 }
 
 /* Where the input of a chunk is: among the samples, what a message has brought, or what the
@@ -172,18 +186,16 @@ static enum status evaluate(struct engine *e, const struct action *a, struct err
 {
 	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
 	const struct chunk *c = &e->chunks[a->chunk];
-	struct slot *s;
+	struct view y;
 	enum status st;
 
 	TRY(forward(e, a, err));
-	s = &b->slot[pool_find(&b->slots, a->micro_batch)];
 	if (!c->ends)
 		return OK;
-	engine_loss(e, &e->batch, 0, s->input[c->count], flow_top(&b->flow[0], c), e->run.rows);
-	if (e->options.loss->labelled)
-		device_count_correct(e->dev, s->input[c->count], e->batch.target.labels,
-				     e->run.rows, e->options.model->out,
-				     &e->numbers[NUMBER_CORRECT]);
+	y = b->slot[pool_find(&b->slots, a->micro_batch)].input[c->count];
+	if (e->run.take)
+		TRY(e->run.take(e->run.take_arg, y, err));
+	TRY(engine_loss(e, &e->batch, 0, y, y, e->run.rows, err));
 out:
 	return st;
 }
@@ -218,13 +230,14 @@ static enum status enter_backward(struct engine *e, const struct action *a, stru
 	*flow = &b->flow[i];
 	if (c->ends) {
 		const struct slot *s = &b->slot[pool_find(&b->slots, a->micro_batch)];
-		struct view y = s->input[c->count], dy = flow_top(*flow, c);
+		struct view y = s->input[c->count];
 
+		(*flow)->flow[c->count - 1] = y; /* nobody needs it any more */
 		if (e->options.grad_sync == SYNC_MASTER)
-			TRY(master_loss(e, a->micro_batch, y, dy, err));
+			TRY(master_loss(e, a->micro_batch, y, y, err));
 		else
-			engine_loss(e, &e->batch, (size_t)(a->micro_batch * e->run.rows), y, dy,
-				    e->run.rows);
+			TRY(engine_loss(e, &e->batch, (size_t)(a->micro_batch * e->run.rows), y,
+					y, e->run.rows, err));
 	}
 	spoil_flow(e, c, flow_top(*flow, c), a->micro_batch);
 out:
@@ -259,7 +272,7 @@ out:
 static enum status backward(struct engine *e, const struct action *a, const struct action *send,
 			    struct error *err)
 {
-	bool early = !e->options.base && !e->chunks[a->chunk].begins;
+	bool early = engine_sends_early(&e->options) && !e->chunks[a->chunk].begins;
 	struct chunk_run run;
 	enum status st;
 
@@ -267,6 +280,8 @@ static enum status backward(struct engine *e, const struct action *a, const stru
 	if (early && send)
 		TRY(engine_send(e, send, err));
 	TRY(chunk_backward_weight(&run, err));
+	if (!early && send)
+		TRY(engine_send(e, send, err));
 	e->run.weights_left[a->chunk]--;
 	TRY(engine_release(e, a, err));
 out:

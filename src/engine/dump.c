@@ -31,7 +31,7 @@ static void describe_tensors(const struct model *m, struct safetensors_entry *en
 		const struct tensor *t = &m->tensors[i];
 
 		entries[i] = (struct safetensors_entry){.dtype = DTYPE_F32,
-							.dims = t->matrix ? 2 : 1,
+							.dims = tensor_dims(t),
 							.shape = {t->rows, t->columns}};
 		snprintf(entries[i].name, sizeof(entries[i].name), "%s", t->name);
 	}
@@ -91,6 +91,7 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 
 	for (int i = 0; i < steps; i++) {
 		struct safetensors_entry *x = &entries[2 * i], *y = x + 1;
+		const struct model *m = e->options.model;
 
 		*x = (struct safetensors_entry){.dtype = DTYPE_F32,
 						.dims = 2,
@@ -101,6 +102,12 @@ static enum status begin_batches(struct dump *d, const struct engine *e, int ste
 		if (e->options.loss->labelled) {
 			y->dtype = DTYPE_I32;
 			y->dims = 1;
+		}
+		if (m->tokens) {
+			x->dtype = y->dtype = DTYPE_I32;
+			x->dims = y->dims = 2;
+			x->shape[0] = y->shape[0] = d->batch / m->sequence;
+			x->shape[1] = y->shape[1] = m->sequence;
 		}
 		snprintf(x->name, sizeof(x->name), "x.%d", i);
 		snprintf(y->name, sizeof(y->name), "y.%d", i);
@@ -138,6 +145,8 @@ static enum status allocate(struct dump *d, const struct engine *e, struct error
 	d->chunk.target = (struct view){.data = malloc(rows * (size_t)m->out * sizeof(float)),
 					.stride = (size_t)m->out};
 	d->chunk.labels = malloc(rows * sizeof(*d->chunk.labels));
+	if (m->tokens)
+		d->chunk.tokens = d->chunk.x.data;
 	if (!d->chunk.x.data || !d->chunk.target.data || !d->chunk.labels)
 		return FAIL(err, ERR_MEMORY, "no memory for %d samples", d->rows);
 	return OK;
@@ -152,7 +161,7 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 			   .writes = e->number == 0,
 			   .batches = {.fd = -1},
 			   .masks = {.file = {.fd = -1}},
-			   .batch = batch,
+			   .batch = batch * e->options.model->sequence,
 			   .rows = e->options.rows};
 	TRY(allocate(d, e, err));
 	if (d->writes)
@@ -160,7 +169,7 @@ enum status dump_begin(struct dump *d, const char *folder, struct engine *e, int
 	TRY(dump_weights(e, folder, "initial.safetensors", err));
 	if (d->writes) {
 		TRY(begin_batches(d, e, steps, err));
-		TRY(masks_begin(&d->masks, folder, e->options.model, e->options.seed, batch,
+		TRY(masks_begin(&d->masks, folder, e->options.model, e->options.seed, d->batch,
 				steps, err));
 	}
 out:
@@ -194,7 +203,8 @@ enum status dump_batch(struct dump *d, const struct engine *e, struct data *data
 		for (int first = 0; first < d->batch; first += d->rows) {
 			int rows = imin(d->rows, d->batch - first);
 
-			data_batch(data, e->dev, sample + first, rows, &d->chunk);
+			data_batch(data, e->dev, sample * e->options.model->sequence + first,
+				   rows, &d->chunk);
 			TRY(write_chunk(d, e, rows, pass == 0, err));
 		}
 	TRY(masks_add(&d->masks, step, err));

@@ -41,6 +41,28 @@ int engine_batch_rows(const struct engine *e)
 	return e->options.micro_batches * e->options.rows;
 }
 
+static int rows_of(const struct engine *e, bool spread)
+{
+	return spread ? e->run.rows / e->options.grid.mp : e->run.rows;
+}
+
+int engine_rows_in(const struct engine *e, int chunk)
+{
+	return rows_of(e, e->options.model->layers[e->chunks[chunk].first]->in_spread);
+}
+
+int engine_rows_out(const struct engine *e, int chunk)
+{
+	const struct chunk *c = &e->chunks[chunk];
+
+	return rows_of(e, e->options.model->layers[c->first + c->count - 1]->out_spread);
+}
+
+bool engine_sends_early(const struct engine_options *o)
+{
+	return !o->base && !o->model->recomputes;
+}
+
 bool engine_needs_batch(const struct engine *e)
 {
 	return e->chunks[0].begins || e->chunks[e->n_chunks - 1].ends;
@@ -53,7 +75,7 @@ static enum status allocate_samples(struct engine *e, struct samples *s, size_t 
 {
 	const struct model *m = e->options.model;
 	bool labelled = e->options.loss->labelled;
-	size_t x = (size_t)round_up(m->in, LINE_FLOATS);
+	size_t x = m->tokens ? 1 : (size_t)round_up(m->in, LINE_FLOATS);
 	size_t y = labelled ? 0 : (size_t)round_up(m->out, LINE_FLOATS);
 	float *behind;
 	enum status st;
@@ -62,7 +84,8 @@ static enum status allocate_samples(struct engine *e, struct samples *s, size_t 
 	s->bytes = (rows * (x + y) + (labelled ? rows : 0)) * sizeof(float);
 	TRY(device_alloc_shared(e->dev, MEMORY_WORKSPACE, s->bytes, "the batch", &s->memory,
 				err));
-	s->x = (struct view){.data = s->memory, .stride = x};
+	s->x = (struct view){
+		.data = s->memory, .stride = x, .type = m->tokens ? DTYPE_I32 : DTYPE_F32};
 	behind = (float *)s->memory + rows * x;
 	if (labelled)
 		s->target.labels = (int32_t *)behind;
@@ -91,6 +114,20 @@ out:
 	return st;
 }
 
+/* A few numbers of every row, of every slice of the classes; the master has all rows. */
+static enum status allocate_stats(struct engine *e, struct error *err)
+{
+	const struct engine_options *o = &e->options;
+	size_t rows = (size_t)o->rows * (size_t)(o->grad_sync == SYNC_MASTER ? o->grid.dp : 1);
+	size_t slices = (size_t)(o->model->out_sliced ? o->grid.mp : 1);
+
+	if (!o->loss->labelled || !e->chunks[e->n_chunks - 1].ends)
+		return OK;
+	return device_alloc_shared(
+		e->dev, MEMORY_WORKSPACE, slices * rows * CLASS_STATS * sizeof(float),
+		"what the classes of a row add up to", (void **)&e->stats, err);
+}
+
 /* Of what any layer computes, on the way too. */
 static int widest_result(const struct model *m)
 {
@@ -114,61 +151,18 @@ static enum status allocate(struct engine *e, struct error *err)
 	enum status st;
 
 	TRY(device_reserve(e->dev, o->rows, widest_result(o->model), err));
+	TRY(model_reserve(o->model, e->dev, err));
 	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, NUMBER_COUNT * sizeof(*e->numbers),
 			 "what kernels yield", (void **)&e->numbers, err));
 	if (engine_needs_batch(e))
 		TRY(allocate_samples(e, &e->batch, (size_t)engine_batch_rows(e), err));
+	TRY(allocate_stats(e, err));
 	if (o->grad_sync == SYNC_MASTER && e->at.dp == 0)
 		TRY(allocate_master(e, err));
 	if (!o->plan)
 		TRY(comm_alloc(o->world, (size_t)e->ranks * sizeof(*e->reports),
 			       (void **)&e->reports, err));
 out:
-	return st;
-}
-
-/* ---- groups ---- */
-
-/* On a virtual device, what moves its data goes over its links; the world stays as it is for
-   what the ranks tell each other. */
-static enum status open_links(struct engine *e, int *ranks, struct error *err)
-{
-	const struct links *links = device_links(e->dev);
-	enum status st;
-
-	for (int i = 0; i < e->ranks; i++)
-		ranks[i] = i;
-	TRY(comm_create(&e->pipe, e->options.world, COMM_FOR_PIPELINE, ranks, e->ranks, err));
-	TRY(comm_use_links(e->pipe, links, err));
-	if (e->replicas)
-		TRY(comm_use_links(e->replicas, links, err));
-	if (e->slices)
-		TRY(comm_use_links(e->slices, links, err));
-out:
-	return st;
-}
-
-/* The groups that this rank talks to. Every rank makes the same calls. */
-static enum status open_groups(struct engine *e, struct error *err)
-{
-	const struct grid *grid = &e->options.grid;
-	struct comm *world = e->options.world;
-	int *ranks = calloc((size_t)e->ranks, sizeof(int));
-	enum status st = OK;
-
-	if (!ranks)
-		return FAIL(err, ERR_MEMORY, "no memory for the groups of %d ranks", e->ranks);
-	if (grid->dp > 1)
-		TRY(comm_create(&e->replicas, world, COMM_FOR_REPLICAS, ranks,
-				grid_group(grid, e->number, GRID_DP, ranks), err));
-	if (grid->mp > 1)
-		TRY(comm_create(&e->slices, world, COMM_FOR_SLICES, ranks,
-				grid_group(grid, e->number, GRID_MP, ranks), err));
-	e->pipe = world;
-	if (device_is_virtual(e->dev))
-		TRY(open_links(e, ranks, err));
-out:
-	free(ranks);
 	return st;
 }
 
@@ -254,18 +248,20 @@ static enum status build(struct engine *e, struct error *err)
 				    .bucket_bytes = o->bucket_bytes,
 				    .zero = o->zero,
 				    .overlap = !o->base};
+	struct sync_groups groups;
 	enum status st;
 
 	if (!o->plan)
-		TRY(open_groups(e, err));
+		TRY(engine_open_groups(e, err));
 	TRY(place_chunks(e, err));
 	TRY(weights_init(&e->weights, e->dev, o->model, e->chunks, e->n_chunks, &weights, err));
-	TRY(sync_init(&e->sync, &e->weights, e->chunks, e->n_chunks, e->replicas, &sync, err));
+	groups = (struct sync_groups){e->replicas, e->slices, e->holders};
+	TRY(sync_init(&e->sync, &e->weights, e->chunks, e->n_chunks, &groups, &sync, err));
 	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
 		       o->grad_type, err));
 	TRY(make_master(e, computes, err));
 	TRY(buffers_init(&e->buffers, &e->weights, e->chunks, e->n_chunks, order, o->rows,
-			 o->micro_batches, !o->base, err));
+			 o->micro_batches, engine_sends_early(o), err));
 	TRY(execution_init(e, err));
 	TRY(schedule_init_forward(&e->forward, o->schedule, 1, err));
 	TRY(allocate(e, err));
@@ -313,6 +309,7 @@ void engine_free(struct engine *e)
 	device_free(e->dev, e->outputs.data);
 	device_free(e->dev, e->all.memory);
 	device_free(e->dev, e->batch.memory);
+	device_free(e->dev, e->stats);
 	device_free(e->dev, e->numbers);
 	schedule_release(&e->forward);
 	execution_release(e);
@@ -322,6 +319,7 @@ void engine_free(struct engine *e)
 	weights_release(&e->weights);
 	if (e->pipe != e->options.world)
 		comm_free(e->pipe);
+	comm_free(e->holders);
 	comm_free(e->slices);
 	comm_free(e->replicas);
 	free(e->chunks);
@@ -339,6 +337,8 @@ void engine_fill_samples(struct engine *e, const struct samples *s, int64_t firs
 	device_await(e->dev, QUEUE_RECEIVE, device_mark(e->dev, QUEUE_COMPUTE));
 	host = device_host_begin(e->dev, QUEUE_RECEIVE, from, s->bytes, HOST_WRITES);
 	b.x.data = host;
+	if (e->options.model->tokens)
+		b.tokens = (int32_t *)host;
 	if (b.target.data)
 		b.target.data = host + ((char *)b.target.data - from);
 	if (s->target.labels)

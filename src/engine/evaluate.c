@@ -8,6 +8,7 @@
 
 /* Which of the samples the caller is asked for: it knows nothing of micro-batches. */
 struct held_out {
+	struct engine *e;
 	engine_fill *fill;
 	void *arg;
 	int64_t first;
@@ -27,30 +28,29 @@ static void fill_rows(void *arg, int64_t first, int rows, const struct batch *b)
 }
 
 /* What has come out of the last layer, while it is still there. */
-static enum status hand_over(struct engine *e, const struct held_out *h, struct error *err)
+static enum status hand_over(void *arg, struct view y, struct error *err)
 {
-	int last = e->n_chunks - 1;
-	const struct chunk_buffers *b = &e->buffers.chunks[last];
-	struct view y = b->slot[pool_find(&b->slots, 0)].input[e->chunks[last].count];
-	size_t out = (size_t)e->options.model->out;
+	const struct held_out *h = arg;
+	size_t out = (size_t)h->e->options.model->out;
 
 	for (int r = 0; r < h->rows; r++)
-		device_read(e->dev, view_from(y, (size_t)r).data, y.type, out,
+		device_read(h->e->dev, view_from(y, (size_t)r).data, y.type, out,
 			    h->outputs + (size_t)r * out);
 	return h->take(h->take_arg, h->first, h->rows, h->outputs, err);
 }
 
 /* One micro-batch through all parts. */
-static enum status evaluate(struct engine *e, const struct held_out *h, struct error *err)
+static enum status evaluate(struct engine *e, struct held_out *h, struct error *err)
 {
 	enum status st;
 
+	e->run.take = h->take ? hand_over : NULL;
+	e->run.take_arg = h;
 	TRY(engine_execute(e, &e->forward.orders[e->at.pp], err));
-	if (h->take)
-		TRY(hand_over(e, h, err));
 	for (int c = 0; c < e->n_chunks; c++)
 		TRY(engine_release(e, &(struct action){ACTION_E, c, 0}, err));
 out:
+	e->run.take = NULL;
 	return st;
 }
 
@@ -126,8 +126,8 @@ out:
 enum status engine_evaluate(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
 			    struct evaluation *out, struct error *err)
 {
-	return evaluate_apart(e, samples, (struct held_out){.fill = fill, .arg = arg}, out,
-			      err);
+	return evaluate_apart(e, samples, (struct held_out){.e = e, .fill = fill, .arg = arg},
+			      out, err);
 }
 
 enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
@@ -135,7 +135,8 @@ enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill,
 			   struct error *err)
 {
 	size_t n = (size_t)e->options.rows * (size_t)e->options.model->out;
-	struct held_out h = {.fill = fill, .arg = arg, .take = take, .take_arg = take_arg};
+	struct held_out h = {
+		.e = e, .fill = fill, .arg = arg, .take = take, .take_arg = take_arg};
 	enum status st;
 
 	assert(e->ranks == 1); /* others would have parts of them */

@@ -63,7 +63,8 @@ static bool post(struct engine *e, const struct action *a)
 		return false;
 	message_receive(e, e->pipe, peer_of(e, a), forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD,
 			forward ? b->input[i] : flow_top(&b->flow[i], &e->chunks[a->chunk]),
-			e->run.rows, forward ? &m->receive_forward : &m->receive_backward);
+			forward ? engine_rows_in(e, a->chunk) : engine_rows_out(e, a->chunk),
+			forward ? &m->receive_forward : &m->receive_backward);
 	return true;
 }
 
@@ -96,7 +97,8 @@ static enum status send_forward(struct engine *e, const struct action *a, struct
 
 	assert(i >= 0);
 	message_send(e, e->pipe, peer_of(e, a), CHANNEL_FORWARD,
-		     b->slot[i].input[e->chunks[a->chunk].count], e->run.rows, m);
+		     b->slot[i].input[e->chunks[a->chunk].count], engine_rows_out(e, a->chunk),
+		     m);
 	return e->options.base ? message_wait(e, m, err) : OK;
 }
 
@@ -105,7 +107,8 @@ static enum status send_backward(struct engine *e, const struct action *a, struc
 	struct messages *m = engine_messages(e, a);
 
 	message_send(e, e->pipe, peer_of(e, a), CHANNEL_BACKWARD,
-		     e->buffers.chunks[a->chunk].dx[m->dx], e->run.rows, &m->send_backward);
+		     e->buffers.chunks[a->chunk].dx[m->dx], engine_rows_in(e, a->chunk),
+		     &m->send_backward);
 	return e->options.base ? message_wait(e, &m->send_backward, err) : OK;
 }
 
@@ -203,6 +206,7 @@ static void begin(struct engine *e, const struct order *order)
 	for (int i = 0; i < e->n_chunks * m; i++)
 		x->messages[i] = (struct messages){.dx = -1};
 	x->next[0] = x->next[1] = 0;
+	weights_begin_step(&e->weights);
 	sync_begin(&e->sync);
 }
 

@@ -57,6 +57,9 @@ struct execution {
 	struct computing now;
 	bool ended;	  /* the pipeline is through */
 	int64_t dx_ready; /* ns: when the last B had its input gradient */
+	/* An evaluation: who wants the outputs of a micro-batch, or NULL. */
+	enum status (*take)(void *arg, struct view y, struct error *err);
+	void *take_arg;
 	/* Trials: told of each layer's weight gradient; no sum of gradients begins. */
 	void (*layer_done)(void *arg, int layer);
 	void *layer_done_arg;
@@ -69,7 +72,8 @@ struct engine {
 	struct coords at;
 	struct schedule forward;	/* of an evaluation */
 	struct comm *replicas, *slices; /* dp and mp groups; NULL where there is one of them */
-	struct comm *pipe; /* for messages between stages: the world, unless it is virtual */
+	struct comm *pipe;    /* for messages between stages: the world, unless it is virtual */
+	struct comm *holders; /* of what this stage and another one have; or NULL */
 	struct chunk *chunks;
 	int n_chunks;
 	struct weights weights;
@@ -82,6 +86,7 @@ struct engine {
 	   gradients, of all replicas. */
 	struct samples all;
 	struct view outputs, gradients;
+	float *stats;		/* of slices of classes, for the loss; or NULL */
 	double *numbers;	/* (NUMBER_COUNT), in device memory */
 	struct report *reports; /* (ranks) what each rank knows of a step */
 	struct execution run;
@@ -112,6 +117,18 @@ int engine_batch_rows(const struct engine *e);
 /* Have all of some samples filled, from one of the global batch on; nothing where none are. */
 void engine_fill_samples(struct engine *e, const struct samples *s, int64_t first,
 			 engine_fill *fill, void *arg);
+
+/* Rows of a micro-batch that this rank has of what goes into a chunk and comes out of it. */
+int engine_rows_in(const struct engine *e, int chunk);
+int engine_rows_out(const struct engine *e, int chunk);
+/* Is the gradient of a chunk's input sent before those of its weights are computed? Not where
+   much is computed again for both: that would have to be kept for all layers of the chunk. */
+bool engine_sends_early(const struct engine_options *o);
+
+/* groups.c: the groups that this rank talks to; every rank makes the same calls. And: the
+   stages that have the same tensor, if there are two, the one that counts it first. */
+enum status engine_open_groups(struct engine *e, struct error *err);
+bool engine_holders(const struct engine *e, int stages[2]);
 
 /* step.c: fails if something has before; and: this has, nothing goes on. */
 enum status engine_check(const struct engine *e, struct error *err);
@@ -156,8 +173,8 @@ enum status engine_compute(struct engine *e, const struct action *a, const struc
 enum status engine_release(struct engine *e, const struct action *a, struct error *err);
 /* Loss of rows samples whose outputs are y, from a row of the samples on; its gradient in dy.
  */
-void engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
-		 struct view dy, int rows);
+enum status engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
+			struct view dy, int rows, struct error *err);
 
 /* master.c: where DataParallel does something else: the weights before the first micro-batch,
    the inputs of one, its loss, the sums. */

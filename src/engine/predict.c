@@ -11,10 +11,11 @@
 /* What trials do not show, up and down: parts that disturb each other, other moments. */
 #define MARGIN 0.05
 
-/* A bucket has a layer at least, and every other stage has some for each of its chunks. */
+/* A bucket has a layer at least, and every other stage has some for each of its chunks; one is
+   deferred. */
 static int most_buckets(const struct engine *e)
 {
-	return e->options.model->count - (e->options.grid.pp - 1) * e->n_chunks;
+	return e->options.model->count - (e->options.grid.pp - 1) * e->n_chunks + 1;
 }
 
 size_t cost_row_size(const struct engine *e)

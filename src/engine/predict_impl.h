@@ -14,10 +14,12 @@ struct rank_costs {
 	double update;	 /* the optimizer */
 	double exchange; /* what all ranks tell each other */
 	double buckets;	 /* how many there are */
+	double holders;	 /* adding up what another stage has of a gradient */
+	double slices;	 /* and what other slices have */
 };
 
 struct bucket_cost {
-	double chunk;
+	double chunk;	 /* -1: all of them */
 	double complete; /* so long before the end of the chunk's last backward */
 	double sum;	 /* over the replicas */
 	double share;	 /* giving the parameters to the other replicas */

@@ -32,32 +32,37 @@ static bool is_idle(const struct engine *e)
 	return e->options.grad_sync == SYNC_MASTER && e->at.dp > 0;
 }
 
-/* What this rank has of a tensor, in rows and columns of the whole. */
-static struct region part_here(const struct engine *e, enum engine_array array, int tensor)
+/* A block of what this rank has of a tensor, in rows and columns of the whole. */
+static struct region part_here(const struct engine *e, enum engine_array array, int tensor,
+			       int block)
 {
 	const struct tensor *t = &e->options.model->tensors[tensor];
 	int mp = e->options.grid.mp;
+	struct tensor_piece p = tensor_piece(t, mp, e->at.mp, block);
 	struct region r = {.array = array,
 			   .tensor = tensor,
-			   .rows = tensor_own_rows(t, mp),
-			   .columns = tensor_own_columns(t, mp)};
+			   .row = p.row,
+			   .rows = p.rows,
+			   .columns = tensor_own_columns(t, mp),
+			   .own = p.own};
 
-	r.row = t->split == SPLIT_ROWS ? r.rows * e->at.mp : 0;
 	r.column = t->split == SPLIT_COLUMNS ? r.columns * e->at.mp : 0;
 	return r;
 }
 
-/* The same without what other replicas and slices keep. */
-static struct region share_of(const struct engine *e, enum engine_array array, int tensor)
+/* The same without what other replicas, slices and stages keep. */
+static struct region share_of(const struct engine *e, enum engine_array array, int tensor,
+			      int block)
 {
-	struct region r = part_here(e, array, tensor);
+	struct region r = part_here(e, array, tensor, block);
 	bool alone = e->options.grad_sync == SYNC_MASTER;
 	int replicas = alone ? 1 : e->options.grid.dp, rows = r.rows;
 	int begin = (int)part_begin(rows, e->at.dp, replicas);
 
 	r.rows = (int)part_begin(rows, e->at.dp + 1, replicas) - begin;
 	r.row += begin;
-	if (is_idle(e) || (weights_is_replicated(&e->weights, tensor) && e->at.mp > 0))
+	r.own += begin;
+	if (is_idle(e) || !weights_is_counted(&e->weights, tensor))
 		r.rows = 0;
 	return r;
 }
@@ -70,24 +75,26 @@ static size_t elements(const struct region *r)
 /* All regions of this rank, to out if that is not NULL; how many. */
 static int list(const struct engine *e, struct region *out, size_t *bytes)
 {
+	const struct tensor *tensors = e->options.model->tensors;
 	int n = 0;
 
 	*bytes = 0;
 	for (int a = 0; a < ARRAY_COUNT; a++)
 		for (int t = 0; t < e->options.model->n_tensors; t++) {
-			struct region r;
+			bool here = engine_array_name(e->options.optimizer.kind,
+						      (enum engine_array)a) &&
+				    e->weights.at[t] != WEIGHTS_ELSEWHERE;
 
-			if (!engine_array_name(e->options.optimizer.kind,
-					       (enum engine_array)a) ||
-			    e->weights.at[t] == WEIGHTS_ELSEWHERE)
-				continue;
-			r = share_of(e, (enum engine_array)a, t);
-			if (!r.rows)
-				continue;
-			if (out)
-				out[n] = r;
-			n++;
-			*bytes += elements(&r) * sizeof(float);
+			for (int b = 0; here && b < tensor_blocks(&tensors[t]); b++) {
+				struct region r = share_of(e, (enum engine_array)a, t, b);
+
+				if (!r.rows)
+					continue;
+				if (out)
+					out[n] = r;
+				n++;
+				*bytes += elements(&r) * sizeof(float);
+			}
 		}
 	return n;
 }
@@ -183,14 +190,12 @@ static void take_rows(const struct take_job *job, int i, int part, int parts)
 {
 	const struct engine *e = job->s->engine;
 	const struct region *r = &job->s->regions[i];
-	int first = part_here(e, r->array, r->tensor).row;
 	int begin = (int)part_begin(r->rows, part, parts);
 	int rows = (int)part_begin(r->rows, part + 1, parts) - begin;
 
 	if (rows)
-		weights_read_rows(&e->weights, job->flat, DTYPE_F32, r->tensor,
-				  r->row - first + begin, rows,
-				  job->s->values[i] + (size_t)begin * (size_t)r->columns);
+		weights_read_rows(&e->weights, job->flat, DTYPE_F32, r->tensor, r->own + begin,
+				  rows, job->s->values[i] + (size_t)begin * (size_t)r->columns);
 }
 
 static void take_part(void *arg, int part, int parts)
@@ -239,20 +244,21 @@ struct engine_state engine_state(const struct engine *e)
 				     .finite = e->scaler.finite};
 }
 
-/* What is here of a tensor, some rows at a time. */
-static enum status read_tensor(struct engine *e, enum engine_array array, int tensor,
-			       void *flat, float *block, engine_source *source, void *arg,
-			       struct error *err)
+/* What is here of a block of a tensor, some rows at a time. */
+static enum status read_block(struct engine *e, struct region all, void *flat, float *values,
+			      engine_source *source, void *arg, struct error *err)
 {
-	struct region all = part_here(e, array, tensor), r = all;
+	struct region r = all;
 	int most = imax(1, BLOCK / all.columns);
 	enum status st = OK;
 
 	for (int row = 0; row < all.rows; row += most) {
 		r.row = all.row + row;
+		r.own = all.own + row;
 		r.rows = imin(most, all.rows - row);
-		TRY(source(arg, &r, block, err));
-		weights_write_rows(&e->weights, flat, DTYPE_F32, tensor, row, r.rows, block);
+		TRY(source(arg, &r, values, err));
+		weights_write_rows(&e->weights, flat, DTYPE_F32, r.tensor, r.own, r.rows,
+				   values);
 	}
 out:
 	return st;
@@ -269,8 +275,11 @@ static enum status restore_array(struct engine *e, enum engine_array array, floa
 		flat = e->passage.flat;
 	}
 	for (int t = 0; t < e->options.model->n_tensors; t++)
-		if (e->weights.at[t] != WEIGHTS_ELSEWHERE)
-			TRY(read_tensor(e, array, t, flat, block, source, arg, err));
+		for (int b = 0; e->weights.at[t] != WEIGHTS_ELSEWHERE &&
+				b < tensor_blocks(&e->options.model->tensors[t]);
+		     b++)
+			TRY(read_block(e, part_here(e, array, t, b), flat, block, source, arg,
+				       err));
 	if (state && e->sync.zero)
 		sync_keep(&e->sync, flat, state);
 out:

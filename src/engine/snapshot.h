@@ -23,6 +23,7 @@ struct region {
 	enum engine_array array;
 	int tensor;
 	int row, rows, column, columns;
+	int own; /* the row of this rank's part that it begins with */
 };
 
 struct snapshot {

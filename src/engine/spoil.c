@@ -28,7 +28,9 @@ static void close_memory(struct engine *e, void *memory, size_t bytes)
 void spoil_flow(struct engine *e, const struct chunk *c, struct view dy, int micro_batch)
 {
 	const struct layer *top = e->options.model->layers[c->first + c->count - 1];
-	size_t columns = (size_t)layer_out(top), bytes = view_bytes(dy, e->run.rows);
+	size_t columns = (size_t)layer_out(top);
+	int rows = top->out_spread ? e->run.rows / e->options.grid.mp : e->run.rows;
+	size_t bytes = view_bytes(dy, rows);
 	double scale;
 	void *data;
 
@@ -36,7 +38,7 @@ void spoil_flow(struct engine *e, const struct chunk *c, struct view dy, int mic
 		return;
 	scale = inject_scale(e->options.inject, e->number, e->step, micro_batch);
 	data = open_memory(e, dy.data, bytes);
-	for (size_t r = 0; r < (size_t)e->run.rows; r++)
+	for (size_t r = 0; r < (size_t)rows; r++)
 		for (size_t i = r * dy.stride; i < r * dy.stride + columns; i++)
 			float_to(data, i, dy.type,
 				 (float)(scale * (double)float_from(data, i, dy.type)));
@@ -50,7 +52,7 @@ static void shift_rows(struct engine *e, int tensor)
 	const struct tensor *t = &w->model->tensors[tensor];
 	float *row = malloc((size_t)t->columns * sizeof(*row));
 
-	for (int r = tensor_own_rows(t, w->model->mp) - 1; row && r > 0; r--) {
+	for (int r = tensor_own_rows(t, w->model->mp, w->shard) - 1; row && r > 0; r--) {
 		weights_read_rows(w, w->grad, w->grad_type, tensor, r - 1, 1, row);
 		weights_write_rows(w, w->grad, w->grad_type, tensor, r, 1, row);
 	}
@@ -90,13 +92,14 @@ static void add_noise(void *array, enum dtype type, size_t begin, size_t count,
 				 (1 + shares[(from + i) % SHARES]));
 }
 
-static void add_noise_to_rows(struct engine *e, struct view v, size_t columns,
+static void add_noise_to_rows(struct engine *e, struct view v, bool spread, size_t columns,
 			      const float *shares)
 {
-	size_t bytes = view_bytes(v, e->run.rows);
+	int rows = spread ? e->run.rows / e->options.grid.mp : e->run.rows;
+	size_t bytes = view_bytes(v, rows);
 	void *data = open_memory(e, v.data, bytes);
 
-	for (size_t r = 0; r < (size_t)e->run.rows; r++)
+	for (size_t r = 0; r < (size_t)rows; r++)
 		add_noise(data, v.type, r * v.stride, columns, shares, r * columns);
 	close_memory(e, v.data, bytes);
 }
@@ -105,17 +108,16 @@ static void add_noise_to_rows(struct engine *e, struct view v, size_t columns,
 static void add_noise_to_gradients(struct engine *e, const struct layer *l, const float *shares)
 {
 	const struct weights *w = &e->weights;
-	size_t n = 0;
-	void *flat, *data;
+	size_t before = 1;
 
-	if (w->grad_type != w->type || !l->n_tensors)
-		return;
-	for (int t = l->tensor; t < l->tensor + l->n_tensors; t++)
-		n += weights_tensor_size(w, t);
-	flat = flat_at(w->grad, w->grad_type, w->at[l->tensor]);
-	data = open_memory(e, flat, n * dtype_size(w->grad_type));
-	add_noise(data, w->grad_type, 0, n, shares, 1);
-	close_memory(e, flat, n * dtype_size(w->grad_type));
+	for (int t = l->tensor; t < l->tensor + l->n_tensors && w->grad_type == w->type; t++) {
+		size_t n = weights_tensor_size(w, t), bytes = n * dtype_size(w->grad_type);
+		void *flat = flat_at(w->grad, w->grad_type, w->at[t]);
+
+		add_noise(open_memory(e, flat, bytes), w->grad_type, 0, n, shares, before);
+		close_memory(e, flat, bytes);
+		before += n;
+	}
 }
 
 void spoil_result(struct engine *e, const struct computing *c, int layer,
@@ -135,11 +137,13 @@ void spoil_result(struct engine *e, const struct computing *c, int layer,
 		    0, SHARES, -(float)noise->scale, (float)noise->scale, shares);
 	switch (event) {
 	case CHUNK_FORWARD:
-		add_noise_to_rows(e, c->slot->input[i + 1], (size_t)layer_out(l), shares);
+		add_noise_to_rows(e, c->slot->input[i + 1], l->out_spread, (size_t)layer_out(l),
+				  shares);
 		break;
 	case CHUNK_INPUT:
 		if (i > 0)
-			add_noise_to_rows(e, c->flow->flow[i - 1], (size_t)layer_in(l), shares);
+			add_noise_to_rows(e, c->flow->flow[i - 1], l->in_spread,
+					  (size_t)layer_in(l), shares);
 		break;
 	case CHUNK_WEIGHT:
 		add_noise_to_gradients(e, l, shares);

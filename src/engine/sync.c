@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 30 }; /* elements that are copied at once: a row of so many columns */
-
 const char *const grad_sync_names[] = {NAMES_OF(GRAD_SYNCS)};
 
 /* Cut from the last layer on; a bucket is closed when it is large enough, and where a
@@ -16,7 +14,7 @@ static void cut(struct sync *s, const struct chunk *chunks, int n_chunks, size_t
 	const struct weights *w = s->weights;
 	/* The first is small, so that something is under way early. */
 	size_t first_bytes = bucket_bytes < 1 << 20 ? bucket_bytes : 1 << 20;
-	size_t end = w->size, size = dtype_size(w->grad_type);
+	size_t end = w->shared, size = dtype_size(w->grad_type);
 
 	for (int c = n_chunks - 1; c >= 0; c--) {
 		const struct chunk *chunk = &chunks[c];
@@ -33,16 +31,19 @@ static void cut(struct sync *s, const struct chunk *chunks, int n_chunks, size_t
 			end = begin;
 		}
 	}
+	if (w->size > w->shared)
+		s->buckets[s->n_buckets++] =
+			(struct bucket){.begin = w->shared, .end = w->size, .deferred = true};
 }
 
 enum status sync_init(struct sync *s, const struct weights *w, const struct chunk *chunks,
-		      int n_chunks, struct comm *replicas, const struct sync_options *o,
-		      struct error *err)
+		      int n_chunks, const struct sync_groups *groups,
+		      const struct sync_options *o, struct error *err)
 {
 	int layers = 0;
 
 	*s = (struct sync){.weights = w,
-			   .replicas = replicas,
+			   .groups = *groups,
 			   .count = o->count,
 			   .number = o->number,
 			   .kind = o->kind,
@@ -50,14 +51,15 @@ enum status sync_init(struct sync *s, const struct weights *w, const struct chun
 			   .overlap = o->overlap && o->kind == SYNC_DDP};
 	for (int c = 0; c < n_chunks; c++)
 		layers += chunks[c].count;
-	s->buckets = calloc((size_t)layers, sizeof(*s->buckets));
+	s->buckets = calloc((size_t)layers + 1, sizeof(*s->buckets));
 	if (!s->buckets)
 		return FAIL(err, ERR_MEMORY, "no memory for %d buckets", layers);
 	if (o->kind == SYNC_DDP)
 		cut(s, chunks, n_chunks, o->bucket_bytes);
 	else /* complete when the first chunk is */
-		s->buckets[s->n_buckets++] =
-			(struct bucket){.end = w->size, .first_layer = chunks[0].first};
+		s->buckets[s->n_buckets++] = (struct bucket){.end = w->size,
+							     .first_layer = chunks[0].first,
+							     .deferred = w->size > w->shared};
 	return OK;
 }
 
@@ -77,15 +79,12 @@ static void range_of(const struct sync *s, const struct bucket *b, bool slice, s
 	*end = slice ? b->begin + (size_t)part_begin(n, s->number + 1, s->count) : b->end;
 }
 
-/* The part of a bucket that this rank updates. */
-static void own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end)
+void sync_own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end)
 {
 	range_of(s, b, s->zero, begin, end);
 }
 
-/* Where the state of a bucket of ours begins: behind that of those before it, which is ours
-   alone; otherwise where the bucket itself does. */
-static size_t state_begin(const struct sync *s, const struct bucket *b)
+size_t sync_state_begin(const struct sync *s, const struct bucket *b)
 {
 	size_t at = 0;
 
@@ -94,7 +93,7 @@ static size_t state_begin(const struct sync *s, const struct bucket *b)
 	for (const struct bucket *i = s->buckets; i < b; i++) {
 		size_t begin, end;
 
-		own_range(s, i, &begin, &end);
+		sync_own_range(s, i, &begin, &end);
 		at += end - begin;
 	}
 	return at;
@@ -109,7 +108,7 @@ size_t sync_state_size(const struct sync *s)
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
-		own_range(s, &s->buckets[i], &begin, &end);
+		sync_own_range(s, &s->buckets[i], &begin, &end);
 		n += end - begin;
 	}
 	return n;
@@ -145,9 +144,9 @@ static void start(struct sync *s, struct bucket *b)
 	enum dtype type = s->weights->grad_type;
 
 	b->started = true;
-	if (!s->replicas)
+	if (!s->groups.replicas)
 		return;
-	comm_start(s->replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
+	comm_start(s->groups.replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
 		   open_bucket(s, b, s->weights->grad, type), b->end - b->begin, type, 0,
 		   &b->request);
 	s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
@@ -164,29 +163,31 @@ void sync_begin(struct sync *s)
 void sync_layer_done(struct sync *s, int layer)
 {
 	for (int i = 0; s->overlap && i < s->n_buckets; i++)
-		if (s->buckets[i].first_layer == layer)
+		if (s->buckets[i].first_layer == layer && !s->buckets[i].deferred)
 			start(s, &s->buckets[i]);
 }
 
 bool sync_waits_for(const struct sync *s, int chunk)
 {
 	for (int i = 0; i < s->n_buckets; i++)
-		if (s->buckets[i].chunk == chunk && !s->buckets[i].started)
+		if (s->buckets[i].chunk == chunk && !s->buckets[i].started &&
+		    !s->buckets[i].deferred)
 			return true;
 	return false;
 }
 
-enum status sync_reduce(struct sync *s, struct error *err)
+/* Those that are deferred, or the others. */
+static enum status reduce(struct sync *s, bool deferred, struct error *err)
 {
 	enum status st = OK;
 
 	for (int i = 0; i < s->n_buckets; i++) {
 		struct bucket *b = &s->buckets[i];
 
-		if (b->started)
+		if (b->started || b->deferred != deferred)
 			continue;
 		start(s, b);
-		if (s->replicas)
+		if (s->groups.replicas)
 			TRY(close_bucket(s, b, s->weights->grad, s->weights->grad_type, err));
 		b->request.kind = REQUEST_NONE;
 	}
@@ -194,10 +195,46 @@ out:
 	return st;
 }
 
-enum status sync_finish(struct sync *s, struct error *err)
+enum status sync_reduce(struct sync *s, struct error *err)
 {
+	return reduce(s, false, err);
+}
+
+/* A sum of some gradients over a group. */
+static enum status join(struct sync *s, struct comm *group, size_t begin, size_t end,
+			struct error *err)
+{
+	enum dtype type = s->weights->grad_type;
+	struct bucket b = {.begin = begin, .end = end};
+	enum status st;
+
+	comm_start(group, COMM_ALLREDUCE, open_bucket(s, &b, s->weights->grad, type),
+		   end - begin, type, 0, &b.request);
+	TRY(close_bucket(s, &b, s->weights->grad, type, err)); /* it is on our stack */
+	s->bytes += (int64_t)((end - begin) * dtype_size(type));
+out:
+	return st;
+}
+
+enum status sync_join(struct sync *s, struct error *err)
+{
+	const struct weights *w = s->weights;
 	enum status st = OK;
 
+	if (s->groups.holders)
+		TRY(join(s, s->groups.holders, w->shared, w->partial, err));
+	if (w->size > w->partial)
+		TRY(join(s, s->groups.slices, w->partial, w->size, err));
+out:
+	return st;
+}
+
+enum status sync_finish(struct sync *s, struct error *err)
+{
+	enum status st;
+
+	TRY(sync_join(s, err));
+	TRY(reduce(s, true, err));
 	for (int i = 0; i < s->n_buckets; i++)
 		if (s->buckets[i].request.kind != REQUEST_NONE)
 			TRY(close_bucket(s, &s->buckets[i], s->weights->grad,
@@ -206,17 +243,15 @@ out:
 	return st;
 }
 
-/* Take back the squares of what other slices of the layers have too, in a range; the first
-   slice counts them. */
-static void leave_out_replicated(const struct sync *s, size_t begin, size_t end,
-				 double *squares)
+/* Take back the squares of what is counted elsewhere, in a range. */
+static void leave_out_others(const struct sync *s, size_t begin, size_t end, double *squares)
 {
 	const struct weights *w = s->weights;
 
-	for (int i = 0; i < w->model->n_tensors && w->shard > 0; i++) {
+	for (int i = 0; i < w->model->n_tensors; i++) {
 		size_t a = w->at[i], b;
 
-		if (a == WEIGHTS_ELSEWHERE || !weights_is_replicated(w, i))
+		if (a == WEIGHTS_ELSEWHERE || weights_is_counted(w, i))
 			continue;
 		b = a + weights_tensor_size(w, i);
 		a = a > begin ? a : begin;
@@ -238,53 +273,46 @@ void sync_squares(const struct sync *s, double *squares)
 		range_of(s, &s->buckets[i], slice, &begin, &end);
 		device_sum_squares(w->dev, flat_at(w->grad, w->grad_type, begin), w->grad_type,
 				   end - begin, 1, squares);
-		leave_out_replicated(s, begin, end, squares);
+		leave_out_others(s, begin, end, squares);
+	}
+}
+
+/* Weight decay is not for all of it. */
+static void update_range(const struct sync *s, struct optim *o, size_t begin, size_t end,
+			 size_t state, double *squares)
+{
+	const struct weights *w = s->weights;
+
+	for (size_t at = begin, next; at < end; at = next) {
+		bool decays;
+
+		next = weights_run(w, at, &decays);
+		next = next < end ? next : end;
+		optim_apply(o, flat_at(w->param, w->type, at),
+			    flat_at(w->grad, w->grad_type, at), state + at - begin, next - at,
+			    decays, squares);
 	}
 }
 
 void sync_update(struct sync *s, struct optim *o, double *squares)
 {
-	const struct weights *w = s->weights;
-
 	for (int i = 0; i < s->n_buckets; i++) {
 		size_t begin, end;
 
-		own_range(s, &s->buckets[i], &begin, &end);
-		optim_apply(o, flat_at(w->param, w->type, begin),
-			    flat_at(w->grad, w->grad_type, begin),
-			    state_begin(s, &s->buckets[i]), end - begin, squares);
-		leave_out_replicated(s, begin, end, squares);
+		sync_own_range(s, &s->buckets[i], &begin, &end);
+		update_range(s, o, begin, end, sync_state_begin(s, &s->buckets[i]), squares);
+		leave_out_others(s, begin, end, squares);
 	}
 }
 
-void sync_keep_part(const struct sync *s, float *part, size_t first, size_t n, float *state)
-{
-	for (int i = 0; i < s->n_buckets; i++) {
-		size_t begin, end, at = state_begin(s, &s->buckets[i]);
-
-		own_range(s, &s->buckets[i], &begin, &end);
-		at += first > begin ? first - begin : 0;
-		end = end < first + n ? end : first + n;
-		begin = begin > first ? begin : first;
-		for (size_t count; begin < end; begin += count, at += count) {
-			struct view to = {.data = state + at},
-				    from = {.data = part + (begin - first)};
-
-			count = end - begin < PIECE ? end - begin : PIECE;
-			device_copy(s->weights->dev, to, 0, from, 0, 1, (int)count);
-		}
-	}
-}
-
-/* Where the state is sharded, every replica has its slice of each bucket: give it to all. */
-static enum status share(struct sync *s, void *flat, enum dtype type, struct error *err)
+enum status sync_share_array(struct sync *s, void *flat, enum dtype type, struct error *err)
 {
 	enum status st = OK;
 
 	for (int i = 0; i < s->n_buckets && s->zero; i++) {
 		struct bucket *b = &s->buckets[i];
 
-		comm_start(s->replicas, COMM_ALLGATHER, open_bucket(s, b, flat, type),
+		comm_start(s->groups.replicas, COMM_ALLGATHER, open_bucket(s, b, flat, type),
 			   b->end - b->begin, type, 0, &b->request);
 		s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
 	}
@@ -296,12 +324,12 @@ out:
 
 enum status sync_share(struct sync *s, struct error *err)
 {
-	return share(s, s->weights->param, s->weights->type, err);
+	return sync_share_array(s, s->weights->param, s->weights->type, err);
 }
 
 enum status sync_share_gradients(struct sync *s, struct error *err)
 {
-	return share(s, s->weights->grad, s->weights->grad_type, err);
+	return sync_share_array(s, s->weights->grad, s->weights->grad_type, err);
 }
 
 enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err)
@@ -310,40 +338,12 @@ enum status sync_fill_params(struct sync *s, const struct optim *o, struct error
 	bool idle = s->kind == SYNC_MASTER && s->number > 0;
 
 	for (int i = 0; i < s->n_buckets && o->master && !idle; i++) {
-		const float *master = o->master + state_begin(s, &s->buckets[i]);
+		const float *master = o->master + sync_state_begin(s, &s->buckets[i]);
 		size_t begin, end;
 
-		own_range(s, &s->buckets[i], &begin, &end);
+		sync_own_range(s, &s->buckets[i], &begin, &end);
 		device_cast(w->dev, master, DTYPE_F32, flat_at(w->param, w->type, begin),
 			    w->type, end - begin);
 	}
 	return sync_share(s, err);
-}
-
-/* Between the state of ours and an array like the model's, from one to the other. */
-static void copy_own(const struct sync *s, float *state, float *flat, bool to_flat)
-{
-	for (int i = 0; i < s->n_buckets && (s->kind != SYNC_MASTER || s->number == 0); i++) {
-		size_t at = state_begin(s, &s->buckets[i]), begin, end;
-
-		own_range(s, &s->buckets[i], &begin, &end);
-		for (size_t n; begin < end; begin += n, at += n) {
-			struct view there = {.data = flat + begin}, ours = {.data = state + at};
-
-			n = end - begin < PIECE ? end - begin : PIECE;
-			device_copy(s->weights->dev, to_flat ? there : ours, 0,
-				    to_flat ? ours : there, 0, 1, (int)n);
-		}
-	}
-}
-
-enum status sync_spread(struct sync *s, const float *state, float *flat, struct error *err)
-{
-	copy_own(s, (float *)(uintptr_t)state, flat, true);
-	return share(s, flat, DTYPE_F32, err);
-}
-
-void sync_keep(const struct sync *s, const float *flat, float *state)
-{
-	copy_own(s, state, (float *)(uintptr_t)flat, false);
 }

@@ -6,6 +6,9 @@
  * gradients are complete, and goes on beside the rest of the pass. With the optimizer state
  * sharded, a replica gets the sum of its slice of each bucket only, updates that and
  * gathers the others'.
+ *
+ * What other stages or slices have a part of the gradient of is a bucket of its own, which is
+ * complete when the whole pipeline is: first those parts are added up, then the replicas.
  */
 #ifndef KOLM_ENGINE_SYNC_H
 #define KOLM_ENGINE_SYNC_H
@@ -28,14 +31,22 @@ struct bucket {
 	size_t begin, end; /* elements of the flat arrays */
 	int first_layer;   /* complete when this one is: the last to get its gradient */
 	int chunk;	   /* that has it */
+	bool deferred;	   /* until the pipeline is through */
 	bool started;
 	struct comm_request request;
 };
 
+/* Borrowed; each is NULL where there is one of them, or this is only a plan. */
+struct sync_groups {
+	struct comm *replicas;
+	struct comm *slices;  /* for what is partial */
+	struct comm *holders; /* the stages that share something */
+};
+
 struct sync {
 	const struct weights *weights; /* borrowed */
-	struct comm *replicas;	       /* or NULL: there is one, or this is only a plan */
-	int count, number;	       /* how many replicas there are, and which this is */
+	struct sync_groups groups;
+	int count, number; /* how many replicas there are, and which this is */
 	enum grad_sync kind;
 	bool zero, overlap;
 	struct bucket *buckets; /* the first to be complete first */
@@ -51,8 +62,8 @@ struct sync_options {
 };
 
 enum status sync_init(struct sync *s, const struct weights *w, const struct chunk *chunks,
-		      int n_chunks, struct comm *replicas, const struct sync_options *o,
-		      struct error *err);
+		      int n_chunks, const struct sync_groups *groups,
+		      const struct sync_options *o, struct error *err);
 void sync_release(struct sync *s);
 
 /* Elements that this rank keeps optimizer state for. */
@@ -64,8 +75,10 @@ void sync_layer_done(struct sync *s, int layer);
 /* Are there sums that start only when all of a chunk's gradients are there? Then do them. */
 bool sync_waits_for(const struct sync *s, int chunk);
 enum status sync_reduce(struct sync *s, struct error *err);
-/* Wait until all sums are there. */
+/* The pipeline is through: have what is deferred, and wait until all sums are there. */
 enum status sync_finish(struct sync *s, struct error *err);
+/* A part of that: add up what other stages and slices have of the deferred ones. */
+enum status sync_join(struct sync *s, struct error *err);
 
 /* To *squares, in device memory: this replica's share of the sum of squares of the gradients,
    parameters that other slices have too left out: the shares of all replicas add up to it. */
@@ -77,6 +90,16 @@ void sync_update(struct sync *s, struct optim *o, double *squares);
 enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err);
 /* Give our parameters to the replicas that need them. */
 enum status sync_share(struct sync *s, struct error *err);
+/* Where the state is sharded, every replica has its slice of each bucket of an array: give it
+   to all. */
+enum status sync_share_array(struct sync *s, void *flat, enum dtype type, struct error *err);
+/* The part of a bucket that this rank updates; where its state begins: behind that of those
+   before it, which is ours alone, or otherwise where the bucket itself does. */
+void sync_own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end);
+size_t sync_state_begin(const struct sync *s, const struct bucket *b);
+
+/* sync_state.c */
+
 /* For who wants to see all of it on every replica: the sums of a step; what the optimizer
    keeps, into an array like the model's that other ranks can reach. Without --zero 1 the
    optimizer's own arrays are like that. */

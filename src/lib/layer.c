@@ -139,6 +139,7 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	struct kolm_layer layer = {.layer = l, .model = m};
 	struct kolm_error own = {0};
 
+	l->needs_y = l->spoils_dy = true; /* who knows */
 	if (config_of(l)->kind->describe(&layer, callers_config(l), &own) != KOLM_OK)
 		return lib_error_in(&own, err);
 	if (layer.failure.code != OK)

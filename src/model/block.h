@@ -7,12 +7,15 @@
 enum { BLOCK_MAX = 8 };
 
 /* The layers are the block's from layer_new on; label is what is put behind its name for
-   theirs, "" for none. */
+   theirs, "" for none; "/NAME" is a name of its own. */
 struct block_config {
 	struct layer *inner[BLOCK_MAX];
 	const char *label[BLOCK_MAX];
 	int count;
 	bool bridged; /* what comes out is as wide as what goes in */
+	/* Nothing is saved: before the backward pass all is computed again from what went in.
+	 */
+	bool recompute;
 };
 
 extern const struct layer_ops layer_block;

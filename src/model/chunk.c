@@ -12,34 +12,82 @@ void *pass_grad(const struct pass *p, const struct layer *l, int k)
 	return flat_at(p->weights->grad, p->weights->grad_type, p->weights->at[l->tensor + k]);
 }
 
-void pass_sum_begin(struct pass *p, struct view v, struct comm_request *sum)
+void *pass_param_of(const struct pass *p, int tensor)
+{
+	return flat_at(p->weights->param, p->weights->type, p->weights->at[tensor]);
+}
+
+void *pass_grad_of(const struct pass *p, int tensor)
+{
+	return flat_at(p->weights->grad, p->weights->grad_type, p->weights->at[tensor]);
+}
+
+bool pass_adds_to(const struct pass *p, int tensor)
+{
+	bool filled = p->weights->filled[tensor];
+
+	p->weights->filled[tensor] = true;
+	return filled;
+}
+
+void pass_sum_begin(struct pass *p, struct view v, struct view to, int columns,
+		    struct pass_sum *sum)
 {
 	size_t bytes = view_bytes(v, p->rows);
 
+	sum->of = v;
+	sum->to = to;
+	sum->columns = columns;
 	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
-	comm_start(p->slices, COMM_ALLREDUCE,
+	comm_start(p->slices, to.data ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
 		   device_host_begin(p->dev, QUEUE_SEND, v.data, bytes, HOST_READS_WRITES),
-		   (size_t)p->rows * v.stride, v.type, 0, sum);
+		   (size_t)p->rows * v.stride, v.type, 0, &sum->request);
 	*p->sum_bytes += (int64_t)bytes;
 }
 
-enum status pass_sum_end(struct pass *p, struct view v, struct comm_request *sum,
-			 struct error *err)
+enum status pass_sum_end(struct pass *p, struct pass_sum *sum, struct error *err)
 {
+	int rows = p->rows / comm_size(p->slices);
 	enum status st;
 
-	TRY(comm_wait(sum, err));
-	device_host_end(p->dev, QUEUE_SEND, v.data, view_bytes(v, p->rows), HOST_READS_WRITES);
+	TRY(comm_wait(&sum->request, err));
+	device_host_end(p->dev, QUEUE_SEND, sum->of.data, view_bytes(sum->of, p->rows),
+			HOST_READS_WRITES);
 	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
+	if (sum->to.data)
+		device_copy(p->dev, sum->to, 0,
+			    view_from(sum->of, (size_t)rows * (size_t)p->shard), 0, rows,
+			    sum->columns);
 out:
 	return st;
 }
 
-void pass_take_over(struct pass *p, struct view to, struct view from, int columns)
+enum status pass_collect(struct pass *p, struct view all, struct view part, int columns,
+			 struct error *err)
+{
+	int rows = p->rows / comm_size(p->slices);
+	size_t bytes = view_bytes(all, p->rows);
+	void *host;
+	enum status st;
+
+	device_copy(p->dev, view_from(all, (size_t)rows * (size_t)p->shard), 0, part, 0, rows,
+		    columns);
+	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
+	host = device_host_begin(p->dev, QUEUE_SEND, all.data, bytes, HOST_READS_WRITES);
+	TRY(comm_run(p->slices, COMM_ALLGATHER, host, (size_t)p->rows * all.stride, all.type, 0,
+		     err));
+	device_host_end(p->dev, QUEUE_SEND, all.data, bytes, HOST_READS_WRITES);
+	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
+	*p->sum_bytes += (int64_t)bytes;
+out:
+	return st;
+}
+
+void pass_take_over(struct pass *p, struct view to, struct view from, int rows, int columns)
 {
 	if (from.type == to.type)
-		device_copy(p->dev, to, 0, from, 0, p->rows, columns);
-	for (int r = 0; r < p->rows && from.type != to.type; r++)
+		device_copy(p->dev, to, 0, from, 0, rows, columns);
+	for (int r = 0; r < rows && from.type != to.type; r++)
 		device_cast(p->dev, view_from(from, (size_t)r).data, from.type,
 			    view_from(to, (size_t)r).data, to.type, (size_t)columns);
 }
@@ -76,9 +124,12 @@ static void enter(struct chunk_run *r, int i)
 	p->x = r->slot->input[i];
 	p->y = r->slot->input[i + 1];
 	p->saved = r->slot->saved + (l->saved_before - first->saved_before);
+	p->kept = r->again;
 	if (r->flow) {
 		p->dy = r->flow->flow[i];
 		p->kept = r->flow->kept + (l->kept_before - first->kept_before);
+	} else if (p->kept) {
+		p->kept += l->kept_before - first->kept_before;
 	}
 }
 
@@ -133,12 +184,12 @@ static enum status input_gradient(struct chunk_run *r, int i, enum chunk_weights
 	struct pass *p = &r->pass;
 	enum status st, beside = OK;
 
-	p->sum.kind = REQUEST_NONE;
+	p->sum.request.kind = REQUEST_NONE;
 	TRY(l->ops->backward_input(l, p, err));
-	if (p->sum.kind != REQUEST_NONE) {
+	if (p->sum.request.kind != REQUEST_NONE) {
 		if (overlap && weights != WEIGHTS_LATER)
 			beside = weight_gradient(r, next_weights(r), err);
-		TRY(pass_sum_end(p, p->dx, &p->sum, err)); /* it is on our stack */
+		TRY(pass_sum_end(p, &p->sum, err)); /* it is on our stack */
 		TRY(beside);
 	}
 	tell(r, i, CHUNK_INPUT);

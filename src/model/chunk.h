@@ -49,8 +49,9 @@ struct chunk_run {
 	const struct weights *weights;
 	const struct chunk *chunk;
 	struct slot *slot;
-	struct flow *flow; /* backward */
-	struct pass pass;  /* device, slices, rows, randomness */
+	struct flow *flow;  /* backward */
+	struct view *again; /* forward: rooms of layers that have kept ones there too */
+	struct pass pass;   /* device, slices, rows, randomness */
 	chunk_hook *hook;
 	void *arg;
 };

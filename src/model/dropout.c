@@ -34,16 +34,18 @@ struct dropout dropout_of(const struct layer *l, uint64_t seed, int64_t step, in
 /* to is what is left of from. */
 static void drop(const struct layer *l, struct pass *p, struct view to, struct view from)
 {
-	struct dropout d = dropout_of(l, p->seed, p->step, p->first_row,
-				      l->in_sliced ? (int64_t)p->shard * layer_in(l) : 0);
+	struct dropout d =
+		dropout_of(l, p->seed, p->step, p->first_row + pass_first(p, l, l->in_spread),
+			   l->in_sliced ? (int64_t)p->shard * layer_in(l) : 0);
+	int rows = pass_rows(p, l, l->in_spread);
 
 	if (p->training && to.type == from.type) {
-		device_dropout(p->dev, to, from, p->rows, layer_in(l), &d);
+		device_dropout(p->dev, to, from, rows, layer_in(l), &d);
 		return;
 	}
-	pass_take_over(p, to, from, layer_in(l));
+	pass_take_over(p, to, from, rows, layer_in(l));
 	if (p->training)
-		device_dropout(p->dev, to, to, p->rows, layer_in(l), &d);
+		device_dropout(p->dev, to, to, rows, layer_in(l), &d);
 }
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)

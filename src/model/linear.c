@@ -8,8 +8,9 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { WEIGHT, BIAS }; /* its tensors */
+enum { WEIGHT, BIAS }; /* its tensors; one that is tied has none */
 
 static const struct linear_config *config_of(const struct layer *l)
 {
@@ -22,10 +23,12 @@ static bool is(const struct layer *l, enum linear_split split)
 	return l->mp > 1 && config_of(l)->split == split;
 }
 
-/* What this rank multiplies: its outputs and inputs. */
-static int own_out(const struct layer *l)
+/* What rank number shard multiplies: its outputs and inputs. */
+static int own_out(const struct layer *l, int shard)
 {
-	return is(l, LINEAR_COLUMNS) || is(l, LINEAR_GATHERED) ? l->out / l->mp : l->out;
+	if (!is(l, LINEAR_COLUMNS) && !is(l, LINEAR_GATHERED))
+		return l->out;
+	return (int)(part_begin(l->out, shard + 1, l->mp) - part_begin(l->out, shard, l->mp));
 }
 
 static int own_in(const struct layer *l)
@@ -33,24 +36,45 @@ static int own_in(const struct layer *l)
 	return is(l, LINEAR_ROWS) ? l->in / l->mp : l->in;
 }
 
+/* Are rows brought together before the product, or left apart behind it? */
+static bool collects(const struct layer *l)
+{
+	return is(l, LINEAR_COLUMNS) && l->in_spread;
+}
+
+static bool spreads(const struct layer *l)
+{
+	return is(l, LINEAR_ROWS) && config_of(l)->spreads;
+}
+
 /* ---- what it is ---- */
 
-static enum status check_split(const struct layer *l, struct error *err)
+static enum status cannot_split(const struct layer *l, int width, const char *what,
+				struct error *err)
 {
-	bool rows = is(l, LINEAR_ROWS);
-	int width = rows ? l->in : l->out, n = 0;
 	char list[128] = "";
+	int n = 0;
 
-	if (width % l->mp == 0)
-		return OK;
 	for (int i = 2; i <= width && n < 90; i++)
 		if (width % i == 0)
 			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d", n ? ", " : "",
 				      i);
-	FAIL(err, ERR_USAGE, "the %d %s of %s do not divide by --mp %d", width,
-	     rows ? "inputs" : "outputs", l->name, l->mp);
+	FAIL(err, ERR_USAGE, "the %d %s of %s do not divide by --mp %d", width, what, l->name,
+	     l->mp);
 	return HINT(err, "--mp %s would fit, or %lld of them", *list ? list : "1",
 		    (long long)round_up(width, l->mp));
+}
+
+static enum status check_split(const struct layer *l, struct error *err)
+{
+	const struct linear_config *c = config_of(l);
+
+	if (is(l, LINEAR_ROWS))
+		return l->in % l->mp ? cannot_split(l, l->in, "inputs", err) : OK;
+	for (int b = 0; b < TENSOR_BLOCKS && c->blocks[b]; b++)
+		if (c->blocks[b] % l->mp)
+			return cannot_split(l, c->blocks[b], "outputs of a block", err);
+	return l->out % l->mp && !c->uneven ? cannot_split(l, l->out, "outputs", err) : OK;
 }
 
 /* Rooms by their order: before the activation, where its derivative needs that; the slice
@@ -66,37 +90,78 @@ static struct rooms rooms_of(const struct layer *l)
 	return (struct rooms){0, before, before + 1};
 }
 
+/* What is kept: our slice of dy; or all rows of what goes in and of its gradient; or all rows
+   of what comes out, and of its gradient. */
+enum { KEPT_SLICE = 0, KEPT_X = 0, KEPT_DX = 1, KEPT_Y = 0 };
+
 static void ask_for_rooms(struct layer *l)
 {
 	if (activation_saves(config_of(l)->act) == ACT_SAVES_INPUT)
-		layer_save(l, own_out(l), false);
+		layer_save(l, own_out(l, 0), false);
 	if (is(l, LINEAR_GATHERED)) {
-		layer_save(l, own_out(l), false);
+		layer_save(l, own_out(l, 0), false);
 		layer_save(l, l->out, false);
-		layer_keep(l, own_out(l), false); /* our slice of dy */
+		layer_keep(l, own_out(l, 0), false);
 	}
+	if (collects(l)) {
+		layer_keep(l, l->in, false);
+		layer_keep(l, l->in, false);
+	}
+	if (spreads(l))
+		layer_keep(l, l->out, false);
+	l->keeps_forward = collects(l) || spreads(l);
+	l->needs_y = activation_saves(config_of(l)->act) == ACT_SAVES_OUTPUT;
+	l->spoils_dy = config_of(l)->act != ACT_NONE;
+}
+
+static enum status add_tensors(struct layer *l, struct model *m, struct error *err)
+{
+	const struct linear_config *c = config_of(l);
+	bool normal = c->deviation > 0;
+	struct tensor weight = {.rows = c->out,
+				.columns = l->in,
+				.matrix = true,
+				.bound = normal ? 0 : c->bound,
+				.deviation = c->deviation};
+	struct tensor bias = {
+		.rows = c->out, .columns = 1, .bound = normal ? 0 : 1 / sqrtf((float)l->in)};
+	enum status st = OK;
+
+	if (is(l, LINEAR_ROWS))
+		weight.split = SPLIT_COLUMNS;
+	else if (l->mp > 1)
+		weight.split = bias.split = SPLIT_ROWS;
+	memcpy(weight.blocks, c->blocks, sizeof(c->blocks));
+	memcpy(bias.blocks, c->blocks, sizeof(c->blocks));
+	if (!normal) {
+		weight.stream = stream_id(STREAM_WEIGHT, (uint64_t)l->number);
+		bias.stream = stream_id(STREAM_BIAS, (uint64_t)l->number);
+	}
+	if (c->tied)
+		model_tie(m, l, model_find_tensor(m, c->tied));
+	else
+		TRY(layer_add_tensor(l, m, "weight", weight, err));
+	if (!c->no_bias)
+		TRY(layer_add_tensor(l, m, "bias", bias, err));
+out:
+	return st;
 }
 
 static enum status describe(struct layer *l, struct model *m, struct error *err)
 {
 	const struct linear_config *c = config_of(l);
-	struct tensor weight = {.columns = l->in, .matrix = true, .bound = c->bound};
-	struct tensor bias = {.columns = 1, .bound = 1 / sqrtf((float)l->in)};
 	enum status st = OK;
 
-	l->out = weight.rows = bias.rows = c->out;
+	assert(!c->tied || (c->no_bias && model_find_tensor(m, c->tied) >= 0));
+	l->out = c->out;
 	if (l->mp > 1)
 		TRY(check_split(l, err));
 	assert(l->mp == 1 || l->in_sliced == is(l, LINEAR_ROWS));
+	assert(!l->in_spread || collects(l));
+	assert(!spreads(l) || c->act == ACT_NONE);
 	l->out_sliced = is(l, LINEAR_COLUMNS);
-	if (is(l, LINEAR_ROWS))
-		weight.split = SPLIT_COLUMNS;
-	else if (l->mp > 1)
-		weight.split = bias.split = SPLIT_ROWS;
-	weight.stream = stream_id(STREAM_WEIGHT, (uint64_t)l->number);
-	bias.stream = stream_id(STREAM_BIAS, (uint64_t)l->number);
-	TRY(layer_add_tensor(l, m, "weight", weight, err));
-	TRY(layer_add_tensor(l, m, "bias", bias, err));
+	l->out_spread = spreads(l);
+	TRY(add_tensors(l, m, err));
 	ask_for_rooms(l);
 out:
 	return st;
@@ -111,13 +176,21 @@ static double flops(const struct layer *l)
 
 static struct linear product(const struct layer *l, const struct pass *p)
 {
-	return (struct linear){
-		.rows = p->rows, .out = own_out(l), .in = own_in(l), .act = config_of(l)->act};
+	return (struct linear){.rows = p->rows,
+			       .out = own_out(l, p->shard),
+			       .in = own_in(l),
+			       .act = config_of(l)->act,
+			       .type = p->weights->type,
+			       .weight = config_of(l)->tied ? pass_param_of(p, l->tied)
+							    : pass_param(p, l, WEIGHT)};
 }
 
-/* Our slice of what comes out: y, or what is gathered into it. */
+/* Our slice of what comes out: y, or what is gathered into it, or a part of a sum of all rows.
+ */
 static struct view own_output(const struct layer *l, const struct pass *p)
 {
+	if (spreads(l))
+		return p->kept[KEPT_Y];
 	return is(l, LINEAR_GATHERED) ? p->saved[rooms_of(l).slice] : p->y;
 }
 
@@ -140,16 +213,19 @@ static enum status forward_rows(const struct layer *l, struct pass *p, struct li
 				struct error *err)
 {
 	struct view bias = {product->bias, 0, product->type}, before = product->saved;
-	struct comm_request sum;
+	struct view to = spreads(l) ? p->y : (struct view){0};
+	struct pass_sum sum;
 	enum status st;
 
 	product->bias = NULL;
 	product->saved = (struct view){0};
 	product->act = ACT_NONE;
 	device_forward(p->dev, product);
-	pass_sum_begin(p, p->y, &sum);
-	TRY(pass_sum_end(p, p->y, &sum, err));
-	device_activate(p->dev, p->y, bias, before, p->rows, l->out, config_of(l)->act);
+	pass_sum_begin(p, product->y, to, l->out, &sum);
+	TRY(pass_sum_end(p, &sum, err));
+	if (bias.data || config_of(l)->act != ACT_NONE)
+		device_activate(p->dev, p->y, bias, before, pass_rows(p, l, l->out_spread),
+				l->out, config_of(l)->act);
 out:
 	return st;
 }
@@ -158,7 +234,7 @@ out:
 static enum status gather(const struct layer *l, struct pass *p, struct error *err)
 {
 	struct view slices = p->saved[rooms_of(l).arrived];
-	int n = own_out(l);
+	int n = own_out(l, p->shard);
 	enum status st;
 
 	slices.stride = (size_t)n;
@@ -175,61 +251,78 @@ out:
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
 {
 	struct linear linear = product(l, p);
+	enum status st = OK;
 
-	linear.type = p->weights->type;
-	linear.weight = pass_param(p, l, WEIGHT);
-	linear.bias = pass_param(p, l, BIAS);
+	linear.bias = config_of(l)->no_bias ? NULL : pass_param(p, l, BIAS);
 	linear.x = p->x;
 	linear.y = own_output(l, p);
+	if (collects(l)) {
+		linear.x = p->kept[KEPT_X];
+		TRY(pass_collect(p, linear.x, p->x, l->in, err));
+	}
 	if (activation_saves(linear.act) == ACT_SAVES_INPUT)
 		linear.saved = p->saved[rooms_of(l).before];
 	if (is(l, LINEAR_ROWS))
 		return forward_rows(l, p, &linear, err);
 	device_forward(p->dev, &linear);
-	return is(l, LINEAR_GATHERED) ? gather(l, p, err) : OK;
+	if (is(l, LINEAR_GATHERED))
+		TRY(gather(l, p, err));
+out:
+	return st;
 }
 
+/* Of all rows, of the outputs that are ours. */
 static struct view own_gradient(const struct layer *l, const struct pass *p)
 {
-	return is(l, LINEAR_GATHERED) ? p->kept[0] : p->dy;
+	if (spreads(l))
+		return p->kept[KEPT_Y];
+	return is(l, LINEAR_GATHERED) ? p->kept[KEPT_SLICE] : p->dy;
 }
 
 static enum status backward_input(const struct layer *l, struct pass *p, struct error *err)
 {
 	struct linear linear = product(l, p);
+	enum status st = OK;
 
-	(void)err;
-	linear.type = p->weights->type;
-	linear.weight = pass_param(p, l, WEIGHT);
-	linear.x = p->dx;
+	linear.x = collects(l) ? p->kept[KEPT_DX] : p->dx;
 	linear.y = own_gradient(l, p);
 	linear.saved = derived_from(l, p);
 	if (is(l, LINEAR_GATHERED))
-		device_copy(p->dev, linear.y, 0, p->dy, p->shard * own_out(l), p->rows,
-			    own_out(l));
+		device_copy(p->dev, linear.y, 0, p->dy, p->shard * linear.out, p->rows,
+			    linear.out);
+	if (spreads(l))
+		TRY(pass_collect(p, linear.y, p->dy, l->out, err));
 	if (!p->dx.data) {
 		device_derive(p->dev, linear.y, linear.saved, p->rows, linear.out, linear.act);
 		return OK;
 	}
 	device_backward_input(p->dev, &linear);
 	if (is(l, LINEAR_COLUMNS) || is(l, LINEAR_GATHERED))
-		pass_sum_begin(p, p->dx, &p->sum);
-	return OK;
+		pass_sum_begin(p, linear.x, collects(l) ? p->dx : (struct view){0}, l->in,
+			       &p->sum);
+out:
+	return st;
 }
 
 static enum status backward_weight(const struct layer *l, struct pass *p, struct error *err)
 {
+	const struct linear_config *c = config_of(l);
 	struct linear linear = product(l, p);
+	enum status st = OK;
 
-	(void)err;
 	linear.type = p->weights->grad_type;
-	linear.weight = pass_grad(p, l, WEIGHT);
-	linear.bias = pass_grad(p, l, BIAS);
+	linear.weight = c->tied ? pass_grad_of(p, l->tied) : pass_grad(p, l, WEIGHT);
+	linear.bias = c->no_bias ? NULL : pass_grad(p, l, BIAS);
 	linear.x = p->x;
 	linear.y = own_gradient(l, p);
-	linear.accumulate = p->accumulate;
+	linear.accumulate = c->tied ? pass_adds_to(p, l->tied) : p->accumulate;
+	if (collects(l)) {
+		linear.x = p->kept[KEPT_X];
+		TRY(pass_collect(p, linear.x, p->x, l->in, err));
+	}
 	device_backward_weight(p->dev, &linear);
-	return OK;
+out:
+	return st;
 }
 
 const struct layer_ops layer_linear = {

@@ -1,5 +1,6 @@
 /* loss.c - see loss.h */
 #include "model/loss.h"
+#include "base/util.h"
 
 struct target target_from(const struct target *t, size_t row)
 {
@@ -17,16 +18,55 @@ static double one_term(int columns)
 	return 1;
 }
 
-static void run_mse(struct device *dev, struct view y, const struct target *t, struct view dy,
-		    int rows, int columns, float scale, double *sum)
+static enum status run_mse(const struct loss_run *r, struct error *err)
 {
-	device_mse(dev, y, t->values, dy, rows, columns, scale, sum);
+	(void)err;
+	device_mse(r->dev, r->y, r->target.values, r->dy, r->rows, r->columns, r->scale,
+		   r->sum);
+	return OK;
 }
 
-static void run_cross_entropy(struct device *dev, struct view y, const struct target *t,
-			      struct view dy, int rows, int columns, float scale, double *sum)
+/* What is known of the other ranks' classes is their largest value and the sum of their
+   exponentials. */
+static enum status exchange(const struct loss_run *r, struct error *err)
 {
-	device_cross_entropy(dev, y, t->labels, dy, rows, columns, scale, sum);
+	size_t n = (size_t)r->shards * (size_t)r->rows * CLASS_STATS;
+	size_t bytes = n * sizeof(float);
+	void *host;
+	enum status st;
+
+	device_await(r->dev, QUEUE_SEND, device_mark(r->dev, QUEUE_COMPUTE));
+	host = device_host_begin(r->dev, QUEUE_SEND, r->stats, bytes, HOST_READS_WRITES);
+	TRY(comm_run(r->slices, COMM_ALLGATHER, host, n, DTYPE_F32, 0, err));
+	device_host_end(r->dev, QUEUE_SEND, r->stats, bytes, HOST_READS_WRITES);
+	device_await(r->dev, QUEUE_COMPUTE, device_mark(r->dev, QUEUE_SEND));
+	*r->sum_bytes += (int64_t)bytes;
+out:
+	return st;
+}
+
+static enum status run_cross_entropy(const struct loss_run *r, struct error *err)
+{
+	int first = (int)part_begin(r->columns, r->shard, r->shards);
+	struct class_slice c = {
+		.rows = r->rows,
+		.columns = (int)part_begin(r->columns, r->shard + 1, r->shards) - first,
+		.first = first,
+		.y = r->y,
+		.dy = r->dy,
+		.labels = r->target.labels,
+		.stats = r->stats,
+		.slices = r->shards,
+		.slice = r->shard,
+		.scale = r->scale};
+	enum status st = OK;
+
+	device_class_stats(r->dev, &c);
+	if (r->shards > 1)
+		TRY(exchange(r, err));
+	device_class_loss(r->dev, &c, r->sum, r->correct);
+out:
+	return st;
 }
 
 const struct loss loss_mse = {.name = "mse", .terms = all_columns, .run = run_mse};

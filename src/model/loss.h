@@ -1,7 +1,8 @@
-/* loss.h - what a model's output is held against, and how: the mean over samples. */
+/* loss.h - what a model's output is held against, and how: the mean over rows. */
 #ifndef KOLM_MODEL_LOSS_H
 #define KOLM_MODEL_LOSS_H
 
+#include "comm/comm.h"
 #include "device/device.h"
 
 /* In device memory: values as many as outputs, or the number of a class. */
@@ -10,15 +11,32 @@ struct target {
 	const int32_t *labels;
 };
 
+enum { CLASS_STATS = 3 }; /* floats that device_class_stats yields of a row */
+
+/* Some rows of what has come out. */
+struct loss_run {
+	struct device *dev;
+	struct view y, dy; /* (rows, columns here); may be the same */
+	struct target target;
+	int rows, columns; /* columns of all ranks */
+	float scale;
+	double *sum;	 /* += the loss of the rows, not divided */
+	double *correct; /* += rows whose label has the largest value; NULL: nobody asks */
+	/* Where every rank has some of the columns: the others, or NULL; which we are; so many
+	   times rows times CLASS_STATS floats that the others reach; bytes brought to them. */
+	struct comm *slices;
+	int shard, shards;
+	float *stats;
+	int64_t *sum_bytes;
+};
+
 struct loss {
 	const char *name;
 	bool labelled;
-	/* What the mean runs over, beside samples: its sums are divided by samples times so
-	   many. */
+	/* What the mean runs over, beside rows: its sums are divided by rows times so many. */
 	double (*terms)(int columns);
-	/* *sum += the loss of rows samples, not divided; dy = scale times its gradient. */
-	void (*run)(struct device *dev, struct view y, const struct target *t, struct view dy,
-		    int rows, int columns, float scale, double *sum);
+	/* dy = scale times the gradient of the loss. */
+	enum status (*run)(const struct loss_run *r, struct error *err);
 };
 
 extern const struct loss loss_mse, loss_cross_entropy;

@@ -38,7 +38,8 @@ void layer_free(struct layer *l)
 
 void model_init(struct model *m, int in, int mp)
 {
-	*m = (struct model){.in = in, .out = in, .mp = mp};
+	*m = (struct model){
+		.in = in, .out = in, .mp = mp, .sequence = 1, .vectors_decay = true};
 }
 
 void model_release(struct model *m)
@@ -77,7 +78,7 @@ static uint64_t stream_of_name(const char *name)
 static bool is_stream_taken(const struct model *m, int layer, uint64_t stream)
 {
 	for (int i = m->n_tensors - 1; i >= 0 && m->tensors[i].layer == layer; i--)
-		if (m->tensors[i].bound > 0 && m->tensors[i].stream == stream)
+		if (tensor_is_random(&m->tensors[i]) && m->tensors[i].stream == stream)
 			return true;
 	return false;
 }
@@ -87,10 +88,10 @@ enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
 {
 	if (!grow((void **)&m->tensors, m->n_tensors, sizeof(*m->tensors)))
 		return FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
-	snprintf(t.name, sizeof(t.name), "%s.%s", l->name, name);
+	snprintf(t.name, sizeof(t.name), "%s%s%s", l->name, *l->name ? "." : "", name);
 	if (!t.stream || is_stream_taken(m, l->number, t.stream))
 		t.stream = stream_of_name(t.name);
-	assert(t.bound <= 0 ||
+	assert(!tensor_is_random(&t) ||
 	       !is_stream_taken(m, l->number, t.stream)); /* or two would be equal */
 	t.layer = l->number;
 	m->tensors[m->n_tensors++] = t;
@@ -98,37 +99,64 @@ enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
 	return OK;
 }
 
-static int add_room(struct layer_room *rooms, int *n, int columns, bool wide)
+static int add_room(struct layer_room *rooms, int *n, int columns, bool wide, bool spread)
 {
 	assert(*n < ROOMS_MAX);
-	rooms[*n] = (struct layer_room){columns, wide};
+	rooms[*n] = (struct layer_room){columns, wide, spread};
 	return (*n)++;
 }
 
 int layer_save(struct layer *l, int columns, bool wide)
 {
-	return add_room(l->saved, &l->n_saved, columns, wide);
+	return add_room(l->saved, &l->n_saved, columns, wide, false);
 }
 
 int layer_keep(struct layer *l, int columns, bool wide)
 {
-	return add_room(l->kept, &l->n_kept, columns, wide);
+	return add_room(l->kept, &l->n_kept, columns, wide, false);
+}
+
+int layer_save_spread(struct layer *l, int columns, bool wide)
+{
+	return add_room(l->saved, &l->n_saved, columns, wide, true);
+}
+
+int layer_keep_spread(struct layer *l, int columns, bool wide)
+{
+	return add_room(l->kept, &l->n_kept, columns, wide, true);
+}
+
+void model_tie(struct model *m, struct layer *l, int tensor)
+{
+	assert(m->n_ties < TIES_MAX);
+	l->tied = tensor;
+	m->ties[m->n_ties++] = (struct tie){tensor, l->number};
+}
+
+int model_find_tensor(const struct model *m, const char *name)
+{
+	for (int i = 0; i < m->n_tensors; i++)
+		if (!strcmp(m->tensors[i].name, name))
+			return i;
+	return -1;
 }
 
 enum status model_describe(struct model *m, struct layer *l, int number, const char *name,
-			   int in, bool in_sliced, struct error *err)
+			   struct layer_input in, struct error *err)
 {
 	enum status st;
 
 	l->number = number;
 	l->place = m->places++;
 	l->mp = m->mp;
-	l->in = l->out = in;
-	l->in_sliced = l->out_sliced = in_sliced;
+	l->sequence = m->sequence;
+	l->in = l->out = in.columns;
+	l->in_sliced = l->out_sliced = in.sliced;
+	l->in_spread = l->out_spread = in.spread;
 	l->tensor = m->n_tensors;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	TRY(l->ops->describe(l, m, err));
-	assert(l->out > 0 && layer_out(l) * (l->out_sliced ? l->mp : 1) == l->out);
+	assert(l->out > 0);
 	assert(!l->n_tensors || l->ops->backward_weight);
 out:
 	return st;
@@ -136,8 +164,20 @@ out:
 
 enum status model_add(struct model *m, struct layer *l, struct error *err)
 {
-	const struct layer *last = m->count ? m->layers[m->count - 1] : NULL;
 	char name[LAYER_NAME];
+
+	snprintf(name, sizeof(name), "layers.%d", m->count);
+	return model_add_named(m, l, name, err);
+}
+
+enum status model_add_named(struct model *m, struct layer *l, const char *name,
+			    struct error *err)
+{
+	const struct layer *last = m->count ? m->layers[m->count - 1] : NULL;
+	struct layer_input in = {.columns = last ? last->out : m->in,
+				 .sliced = last && last->out_sliced,
+				 .spread = last && last->out_spread};
+	enum status st;
 
 	if (!l || !grow((void **)&m->layers, m->count, sizeof(struct layer *))) {
 		layer_free(l);
@@ -146,9 +186,11 @@ enum status model_add(struct model *m, struct layer *l, struct error *err)
 	m->layers[m->count] = l;
 	l->saved_before = last ? last->saved_before + last->n_saved : 0;
 	l->kept_before = last ? last->kept_before + last->n_kept : 0;
-	snprintf(name, sizeof(name), "layers.%d", m->count++);
-	return model_describe(m, l, m->count - 1, name, last ? last->out : m->in,
-			      last && last->out_sliced, err);
+	TRY(model_describe(m, l, m->count++, name, in, err));
+	m->keeps_forward |= l->keeps_forward;
+	m->recomputes |= l->recomputes;
+out:
+	return st;
 }
 
 enum status model_end(struct model *m, struct error *err)
@@ -158,10 +200,12 @@ enum status model_end(struct model *m, struct error *err)
 	if (!m->count)
 		return FAIL(err, ERR_USAGE, "a model without layers");
 	last = m->layers[m->count - 1];
-	if (last->out_sliced && m->mp > 1)
+	if (last->out_sliced && m->mp > 1 && !m->out_sliced)
 		return FAIL(err, ERR_USAGE, "the last layer, %s, leaves its output in slices",
 			    last->name);
+	assert(!last->out_spread);
 	m->out = last->out;
+	m->out_sliced = last->out_sliced && m->mp > 1;
 	return OK;
 }
 
@@ -211,6 +255,29 @@ int model_widest(const struct model *m)
 		widest = imax(widest, widest_room(l->kept, l->n_kept));
 	}
 	return widest;
+}
+
+static enum status reserve_layer(const struct layer *l, struct device *dev, struct error *err)
+{
+	const struct layer *inner;
+	enum status st = OK;
+
+	if (l->ops->reserve)
+		TRY(l->ops->reserve(l, dev, err));
+	for (int i = 0; l->ops->inner && (inner = l->ops->inner(l, i)); i++)
+		TRY(reserve_layer(inner, dev, err));
+out:
+	return st;
+}
+
+enum status model_reserve(const struct model *m, struct device *dev, struct error *err)
+{
+	enum status st = OK;
+
+	for (int i = 0; i < m->count; i++)
+		TRY(reserve_layer(m->layers[i], dev, err));
+out:
+	return st;
 }
 
 static void visit_layer(const struct layer *l, const struct layer_ops *kind, layer_visit *visit,

@@ -8,25 +8,45 @@
 
 #include "model/layer.h"
 
+/* A layer of the list uses a tensor of another one. */
+struct tie {
+	int tensor, layer;
+};
+
+enum { TIES_MAX = 4 };
+
 struct model {
 	int in, out;	       /* columns of what goes in and comes out */
+	bool tokens;	       /* what goes in is a token per row, DTYPE_I32 */
+	int sequence;	       /* rows of a sample */
+	bool out_sliced;       /* what comes out is, and the loss puts it together */
+	bool vectors_decay;    /* weight decay is for vectors too */
 	int mp;		       /* ways that its layers are split */
 	struct layer **layers; /* (count) */
 	int count;
 	struct tensor *tensors; /* (n_tensors) of all layers, in their order */
 	int n_tensors;
+	struct tie ties[TIES_MAX];
+	int n_ties;
 	int places; /* given to layers so far */
+	/* A layer of the list has rooms of the second kind in forward; and one computes things
+	   again. */
+	bool keeps_forward, recomputes;
 };
 
 void model_init(struct model *m, int in, int mp);
 void model_release(struct model *m);
 
-/* Append a layer, which is the model's from now on, also where that fails. */
+/* Append a layer, which is the model's from now on, also where that fails; its name is
+   layers.N, or what is given. */
 enum status model_add(struct model *m, struct layer *l, struct error *err);
-/* What comes out must be whole: otherwise the last layer can't be the last. */
+enum status model_add_named(struct model *m, struct layer *l, const char *name,
+			    struct error *err);
+/* What comes out must be whole, unless it is of classes: otherwise the last layer can't be the
+   last. */
 enum status model_end(struct model *m, struct error *err);
 
-/* Parameters without padding; floating-point operations of a sample, both ways, of a layer and
+/* Parameters without padding; floating-point operations of a row, both ways, of a layer and
    of all. The first layer's input needs no gradient. */
 int64_t model_parameters(const struct model *m);
 double model_layer_flops(const struct model *m, int layer);
@@ -34,15 +54,30 @@ double model_flops(const struct model *m);
 /* Widest that anything is here, in elements of a row. */
 int model_widest(const struct model *m);
 
+/* Have the device reserve what the kernels of all layers need. */
+enum status model_reserve(const struct model *m, struct device *dev, struct error *err);
+
 /* Visit the layers of a kind, in their order, also those that others hold. */
 typedef void layer_visit(void *arg, const struct layer *l);
 void model_visit(const struct model *m, const struct layer_ops *kind, layer_visit *visit,
 		 void *arg);
 
+/* The tensor of that name, or -1. */
+int model_find_tensor(const struct model *m, const char *name);
+
+/* ---- for kinds that use another layer's tensor ---- */
+
+void model_tie(struct model *m, struct layer *l, int tensor);
+
 /* ---- for kinds that hold other layers ---- */
 
+/* What goes into it. */
+struct layer_input {
+	int columns;
+	bool sliced, spread;
+};
 /* Describe a layer whose ops and config are set, as number of the model's list. */
 enum status model_describe(struct model *m, struct layer *l, int number, const char *name,
-			   int in, bool in_sliced, struct error *err);
+			   struct layer_input in, struct error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* norm.c - see norm.h; it works on whole rows, the same on every rank of a group of slices. */
+/* norm.c - see norm.h; it works on whole rows, the same on every rank of a group of slices, or
+   on each rank's part of them. */
 #include "model/norm.h"
 #include "model/model.h"
 #include "model/weights.h"
@@ -12,17 +13,26 @@ static const struct norm_config *config_of(const struct layer *l)
 	return l->config;
 }
 
+static bool is_biased(const struct layer *l)
+{
+	return config_of(l)->kind == NORM_LAYER && !config_of(l)->no_bias;
+}
+
 static enum status describe(struct layer *l, struct model *m, struct error *err)
 {
-	struct tensor weight = {.rows = l->in, .columns = 1, .value = 1};
-	struct tensor bias = {.rows = l->in, .columns = 1};
+	struct tensor weight = {
+		.rows = l->in, .columns = 1, .value = 1, .partial = l->in_spread};
+	struct tensor bias = {.rows = l->in, .columns = 1, .partial = l->in_spread};
 	enum status st;
 
 	assert(!l->in_sliced);
 	TRY(layer_add_tensor(l, m, "weight", weight, err));
-	if (config_of(l)->kind == NORM_LAYER)
+	if (is_biased(l))
 		TRY(layer_add_tensor(l, m, "bias", bias, err));
-	layer_save(l, 2, true);
+	if (l->in_spread)
+		layer_save_spread(l, 2, true);
+	else
+		layer_save(l, 2, true);
 out:
 	return st;
 }
@@ -35,18 +45,16 @@ static double flops(const struct layer *l)
 
 static struct norm norm_of(const struct layer *l, const struct pass *p)
 {
-	bool biased = config_of(l)->kind == NORM_LAYER;
-
 	return (struct norm){.kind = config_of(l)->kind,
 			     .eps = config_of(l)->eps,
-			     .rows = p->rows,
+			     .rows = pass_rows(p, l, l->in_spread),
 			     .columns = l->in,
 			     .x = p->x,
 			     .saved = p->saved[0],
 			     .type = p->weights->type,
 			     .grad_type = p->weights->grad_type,
 			     .weight = pass_param(p, l, WEIGHT),
-			     .bias = biased ? pass_param(p, l, BIAS) : NULL};
+			     .bias = is_biased(l) ? pass_param(p, l, BIAS) : NULL};
 }
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)

@@ -8,6 +8,7 @@
 struct norm_config {
 	enum norm_kind kind;
 	float eps;
+	bool no_bias;
 };
 
 extern const struct layer_ops layer_norm;

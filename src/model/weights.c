@@ -4,6 +4,7 @@
 #include "base/util.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { INIT_ELEMENTS = 1 << 14 }; /* of a tensor that are made at once, or a row */
 
@@ -14,7 +15,7 @@ static const struct tensor *tensor_of(const struct weights *w, int tensor)
 
 static int own_rows(const struct weights *w, int tensor)
 {
-	return tensor_own_rows(tensor_of(w, tensor), w->model->mp);
+	return tensor_own_rows(tensor_of(w, tensor), w->model->mp, w->shard);
 }
 
 static int own_columns(const struct weights *w, int tensor)
@@ -32,9 +33,37 @@ size_t weights_tensor_size(const struct weights *w, int tensor)
 	return (size_t)round_up((int64_t)n, 2 * LINE_FLOATS);
 }
 
-bool weights_is_replicated(const struct weights *w, int tensor)
+bool weights_is_counted(const struct weights *w, int tensor)
 {
-	return w->model->mp > 1 && tensor_of(w, tensor)->split == SPLIT_NONE;
+	bool replicated = w->model->mp > 1 && tensor_of(w, tensor)->split == SPLIT_NONE;
+
+	return !w->borrowed[tensor] && (!replicated || w->shard == 0);
+}
+
+static bool decays(const struct weights *w, int tensor)
+{
+	return w->model->vectors_decay || tensor_of(w, tensor)->columns > 1;
+}
+
+size_t weights_run(const struct weights *w, size_t from, bool *decay)
+{
+	const struct model *m = w->model;
+	size_t end = w->size;
+
+	*decay = true;
+	for (int i = 0; i < m->n_tensors && !m->vectors_decay; i++)
+		if (w->at[i] <= from && from - w->at[i] < weights_tensor_size(w, i))
+			*decay = decays(w, i);
+	for (int i = 0; i < m->n_tensors; i++)
+		if (w->at[i] != WEIGHTS_ELSEWHERE && w->at[i] > from && w->at[i] < end &&
+		    decays(w, i) != *decay)
+			end = w->at[i];
+	return end;
+}
+
+void weights_begin_step(const struct weights *w)
+{
+	memset(w->filled, 0, (size_t)w->model->n_tensors * sizeof(*w->filled));
 }
 
 /* Where to ask for a row of a tensor that begins there: of a matrix, at its beginning. */
@@ -93,18 +122,24 @@ struct init_job {
 static void fill(const struct init_job *job, int row, float *values)
 {
 	const struct tensor *t = tensor_of(job->w, job->tensor);
-	int rows = own_rows(job->w, job->tensor), columns = own_columns(job->w, job->tensor);
-	int first_row = t->split == SPLIT_ROWS ? rows * job->w->shard : 0;
-	int first_column = t->split == SPLIT_COLUMNS ? columns * job->w->shard : 0;
+	const struct weights *w = job->w;
+	int columns = own_columns(w, job->tensor);
+	int first_column = t->split == SPLIT_COLUMNS ? columns * w->shard : 0;
 	uint64_t at =
-		(uint64_t)(first_row + row) * (uint64_t)t->columns + (uint64_t)first_column;
+		(uint64_t)tensor_row_of(t, w->model->mp, w->shard, row) * (uint64_t)t->columns +
+		(uint64_t)first_column;
 
-	if (t->bound > 0)
+	if (t->deviation > 0) {
+		rng_normal(job->seed, t->stream, at, (size_t)columns, values);
+		for (int i = 0; i < columns; i++)
+			values[i] = t->value + t->deviation * values[i];
+	} else if (t->bound > 0) {
 		rng_uniform(job->seed, t->stream, at, (size_t)columns, t->value - t->bound,
 			    t->value + t->bound, values);
-	else
+	} else {
 		for (int i = 0; i < columns; i++)
 			values[i] = t->value;
+	}
 }
 
 static void init_rows(void *arg, int part, int parts)
@@ -180,22 +215,74 @@ out:
 
 /* ---- places ---- */
 
+static bool is_here(const struct chunk *chunks, int n_chunks, int layer)
+{
+	for (int c = 0; c < n_chunks; c++)
+		if (layer >= chunks[c].first && layer < chunks[c].first + chunks[c].count)
+			return true;
+	return false;
+}
+
+/* Do several stages have it? Those that share a layer's tensor have it too. */
+static bool is_shared(const struct weights *w, const struct chunk *chunks, int n_chunks,
+		      int tensor, bool *borrowed)
+{
+	const struct model *m = w->model;
+	bool owned = is_here(chunks, n_chunks, m->tensors[tensor].layer), shared = false;
+
+	*borrowed = false;
+	for (int i = 0; i < m->n_ties; i++) {
+		bool used = is_here(chunks, n_chunks, m->ties[i].layer);
+
+		if (m->ties[i].tensor != tensor)
+			continue;
+		*borrowed |= used && !owned;
+		shared |= used != owned;
+	}
+	return shared;
+}
+
+static void put(struct weights *w, int tensor)
+{
+	w->at[tensor] = w->size;
+	w->size += weights_tensor_size(w, tensor);
+}
+
+/* Matrices come first, so that what decays alike lies together. */
+static void place_layer(struct weights *w, const struct layer *l)
+{
+	for (int vectors = 0; vectors < 2; vectors++)
+		for (int t = l->tensor; t < l->tensor + l->n_tensors; t++)
+			if (w->at[t] == WEIGHTS_ELSEWHERE &&
+			    (w->model->vectors_decay ? !vectors : decays(w, t) == !vectors))
+				put(w, t);
+}
+
 static void place(struct weights *w, const struct chunk *chunks, int n_chunks)
 {
+	enum { LATER = 1 }; /* nothing begins there */
 	const struct model *m = w->model;
 
 	for (int i = 0; i < m->n_tensors; i++)
 		w->at[i] = WEIGHTS_ELSEWHERE;
+	for (int i = 0; i < m->n_tensors; i++)
+		if (is_shared(w, chunks, n_chunks, i, &w->borrowed[i]) ||
+		    (tensor_of(w, i)->partial &&
+		     is_here(chunks, n_chunks, tensor_of(w, i)->layer)))
+			w->at[i] = LATER; /* its place is behind the layers */
 	for (int c = 0; c < n_chunks; c++)
 		for (int i = chunks[c].first; i < chunks[c].first + chunks[c].count; i++) {
-			const struct layer *l = m->layers[i];
-
 			w->begin[i] = w->size;
-			for (int t = l->tensor; t < l->tensor + l->n_tensors; t++) {
-				w->at[t] = w->size;
-				w->size += weights_tensor_size(w, t);
-			}
+			place_layer(w, m->layers[i]);
 		}
+	w->shared = w->size;
+	for (int i = 0; i < m->n_tensors; i++)
+		if (w->at[i] == LATER && !tensor_of(w, i)->partial)
+			put(w, i);
+	w->partial = w->size;
+	for (int i = 0; i < m->n_tensors; i++)
+		if (w->at[i] == LATER && tensor_of(w, i)->partial)
+			put(w, i);
 }
 
 enum status weights_init(struct weights *w, struct device *dev, const struct model *m,
@@ -211,7 +298,9 @@ enum status weights_init(struct weights *w, struct device *dev, const struct mod
 			      .grad_type = o->grad_type};
 	w->at = calloc((size_t)m->n_tensors + 1, sizeof(*w->at));
 	w->begin = calloc((size_t)m->count + 1, sizeof(*w->begin));
-	if (!w->at || !w->begin) {
+	w->borrowed = calloc((size_t)m->n_tensors + 1, sizeof(*w->borrowed));
+	w->filled = calloc((size_t)m->n_tensors + 1, sizeof(*w->filled));
+	if (!w->at || !w->begin || !w->borrowed || !w->filled) {
 		st = FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
 		goto out;
 	}
@@ -240,5 +329,7 @@ void weights_release(struct weights *w)
 	}
 	free(w->at);
 	free(w->begin);
+	free(w->borrowed);
+	free(w->filled);
 	*w = (struct weights){0};
 }

@@ -19,7 +19,12 @@ struct weights {
 	size_t size;		    /* elements of the flat arrays, padding included */
 	size_t *at;		    /* (tensors) where each is in them; WEIGHTS_ELSEWHERE */
 	size_t *begin;		    /* (layers + 1) where each layer of ours begins */
-	void *param, *grad;	    /* (size), of those types, in device memory */
+	bool *borrowed;		    /* (tensors) another stage counts and keeps it */
+	bool *filled;		    /* (tensors) see pass_adds_to */
+	/* Behind the layers: what other stages have too, and what has a gradient of a part of
+	   the rows only. */
+	size_t shared, partial;
+	void *param, *grad; /* (size), of those types, in device memory */
 };
 
 struct weights_options {
@@ -44,8 +49,13 @@ static inline void *flat_at(void *flat, enum dtype type, size_t i)
 
 /* What this rank has of a tensor, padding included. */
 size_t weights_tensor_size(const struct weights *w, int tensor);
-/* Has every rank of the group of slices all of it? Then the first counts it. */
-bool weights_is_replicated(const struct weights *w, int tensor);
+/* Is it this rank that counts and keeps what it has of it? Of what all slices or several stages
+   have, only the first does. */
+bool weights_is_counted(const struct weights *w, int tensor);
+/* From an element on: up to where is all of one kind, and does weight decay apply to that? */
+size_t weights_run(const struct weights *w, size_t from, bool *decays);
+/* Another step: nothing of it is in a gradient yet. */
+void weights_begin_step(const struct weights *w);
 
 /* The first values of all that is here, in a flat array of any type; or of one tensor alone. */
 enum status weights_make(const struct weights *w, void *flat, enum dtype type, uint64_t seed,

@@ -49,10 +49,11 @@ void optim_begin(struct optim *o, double scale)
 }
 
 void optim_apply(struct optim *o, void *param, const void *grad, size_t at, size_t n,
-		 double *squares)
+		 bool decays, double *squares)
 {
 	struct update u = o->update;
 
+	u.weight_decay = decays ? u.weight_decay : 0;
 	u.param = param;
 	u.grad = grad;
 	if (o->master) {

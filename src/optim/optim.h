@@ -21,9 +21,9 @@ void optim_release(struct optim *o);
 /* Begin a step in which every gradient is multiplied by scale. */
 void optim_begin(struct optim *o, double scale);
 /* Update n parameters whose state begins at element at; *squares, in device memory, grows by
-   the sum of squares of their gradients as they were. */
+   the sum of squares of their gradients as they were. decays: weight decay is for them. */
 void optim_apply(struct optim *o, void *param, const void *grad, size_t at, size_t n,
-		 double *squares);
+		 bool decays, double *squares);
 
 /* What gradients of that norm are multiplied by so that it does not exceed clip; 0: any. */
 double optim_clip_scale(double norm, double clip);

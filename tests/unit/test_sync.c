@@ -60,8 +60,10 @@ static void buckets_are_as_large_as_asked_for(void **state)
 		size_t end;
 
 		random_weights(&r, &w, chunks);
-		end = w.size;
-		assert_int_equal(sync_init(&s, &w, chunks, CHUNKS, NULL, &o, &err), OK);
+		end = w.shared = w.partial = w.size;
+		assert_int_equal(
+			sync_init(&s, &w, chunks, CHUNKS, &(struct sync_groups){0}, &o, &err),
+			OK);
 		for (int i = 0; i < s.n_buckets; i++) {
 			assert_int_equal(s.buckets[i].end, end);
 			check_bucket(&w, &s.buckets[i], o.bucket_bytes);
