@@ -120,6 +120,9 @@ static void print_text(const struct data *d)
 	if (t->left_out)
 		log_info("data: left out: %zu file%s with zero bytes, which are no text",
 			 t->left_out, t->left_out == 1 ? "" : "s");
+	if (d->held_out < t->windows)
+		log_info("data: %lld of %lld held-out samples are evaluated (--eval-samples)",
+			 (long long)d->held_out, (long long)t->windows);
 	if (t->held_out.count && !d->held_out)
 		log_info(
 			"data: what is held out is shorter than a sample: nothing is evaluated");

@@ -73,6 +73,7 @@ enum status training_open_text(struct training *t, struct data_options *o, struc
 	o->sequence = c->context;
 	o->vocabulary = c->vocab;
 	o->tokenizer = tokenizer;
+	o->evaluated = c->eval_samples;
 	o->cache = training_cache(cache);
 	o->watch = watch_text("reading the text");
 	TRY(check_tokenizer(c, err));

@@ -87,6 +87,7 @@ struct config {
 	double rope_theta, norm_eps;
 	int recompute; /* enum recompute */
 	bool sequence_parallel;
+	int eval_samples; /* 0: auto */
 	int loss; /* enum data_task */
 	/* the batch: batch = dp * micro_batches * micro_batch_size */
 	int batch, micro_batches, micro_batch_size;

@@ -90,6 +90,9 @@ static const struct option options[] = {
 	 .help = "keep less of a micro-batch and compute it again before its backward pass: all of each block's attention, or all of each block"},
 	{"sequence-parallel", .group = "Language model", .type = OPTION_FLAG, AT(sequence_parallel), .initial = "false",
 	 .help = "with --mp: norms, dropout and residual connections on a part of the rows each"},
+	{"eval-samples", .group = "Language model", .type = OPTION_INT, AT(eval_samples), .initial = "auto", .zero = "auto",
+	 .meta = "N", .min = 1, .max = STEPS_MAX,
+	 .help = "held-out samples that an evaluation takes, spread over all; auto: all, or as many as have 131,072 tokens"},
 
 	{"data", .group = "Data", .type = OPTION_STRING, TEXT_AT(data), .initial = "synthetic",
 	 .meta = "synthetic|noise|csv:FILE|idx:IMAGES,LABELS|text:PATH|tokens:FILE",

@@ -77,7 +77,7 @@ out:
 static const char *const of_language[] = {
 	"preset",     "layers",	  "heads",     "kv-heads",	   "ffn",
 	"context",    "vocab",	  "tokenizer", "no-bias",	   "gelu",
-	"rope-theta", "norm-eps", "recompute", "sequence-parallel"};
+	"rope-theta", "norm-eps", "recompute", "sequence-parallel", "eval-samples"};
 static const char *const of_mlp[] = {"depth", "widths", "activation", "norm", "residual"};
 static const char *const of_gpt[] = {"no-bias", "gelu"};
 static const char *const of_llama[] = {"kv-heads", "rope-theta"};

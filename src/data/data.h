@@ -8,7 +8,7 @@
  * A sample of a language model is a window of `sequence` tokens, a row each, and the label of
  * a row is the next token. Token files are mapped: the first part of one is to learn from, at
  * places that seed and number say, the rest, or another file, is held out and cut into windows
- * one behind the other.
+ * one behind the other: held-out samples are all of them, or some, evenly spread.
  */
 #ifndef KOLM_DATA_DATA_H
 #define KOLM_DATA_DATA_H
@@ -25,6 +25,8 @@ enum data_kind { DATA_SYNTHETIC, DATA_NOISE, DATA_TABLE, DATA_TOKENS };
 
 /* Of made-up tokens, where nobody says how many there are. */
 enum { DATA_VOCABULARY = 256 };
+/* Held-out tokens that say enough, where nobody says how many samples are evaluated. */
+enum { DATA_EVALUATED = 131072 };
 
 struct data_options {
 	const char *spec; /* as in --data */
@@ -35,10 +37,11 @@ struct data_options {
 	uint64_t seed;
 	double holdout; /* the share */
 	/* of language models */
-	int sequence;		 /* tokens of a sample; 0: the model is none */
-	int vocabulary;		 /* 0: as many as it takes */
-	const char *tokenizer;	 /* as in --tokenizer */
-	const char *cache;	 /* folder for token files; NULL or "": none */
+	int sequence;	       /* tokens of a sample; 0: the model is none */
+	int vocabulary;	       /* 0: as many as it takes */
+	const char *tokenizer; /* as in --tokenizer */
+	int64_t evaluated;     /* held-out samples at most; 0: as many as have enough tokens */
+	const char *cache;     /* folder for token files; NULL or "": none */
 	struct text_watch watch; /* of what may take long */
 };
 
@@ -52,6 +55,7 @@ struct token_part {
 struct text_data {
 	struct tokens tokens, test; /* of --data and --test; the latter may have none */
 	struct token_part learned, held_out;
+	int64_t windows;	     /* of what is held out; some of them are its samples */
 	struct tokenizer *tokenizer; /* NULL: it is not known */
 	size_t files, left_out;	     /* of the text, and of its folder: no text */
 	uint64_t held_out_bytes;     /* that the held-out labels stand for; 0: not known */

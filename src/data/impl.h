@@ -22,6 +22,8 @@ void data_make_tokens(void *arg, int part, int parts);
 /* windows.c: so many samples from the first on. */
 void data_windows(struct data *d, int64_t first, int samples, const struct batch *b);
 void data_held_out_windows(struct data *d, int64_t first, int samples, const struct batch *b);
+/* The token of the held-out part that a held-out sample begins with. */
+uint64_t data_held_out_place(const struct data *d, int64_t sample);
 
 /* language.c: data of a language model. */
 enum status data_open_language(struct data *d, const struct data_options *o, struct error *err);

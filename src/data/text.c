@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/util.h"
 #include "data/impl.h"
 #include "text/corpus.h"
 #include "text/learned.h"
@@ -211,7 +212,9 @@ static enum status cut(struct data *d, const struct data_options *o, struct erro
 		other ? (struct token_part){&t->test, 0, t->test.count}
 		      : (struct token_part){&t->tokens, learned, t->tokens.count - learned};
 	d->train = (int64_t)(learned / (uint64_t)d->sequence);
-	d->held_out = windows_of(d, &t->held_out);
+	t->windows = windows_of(d, &t->held_out);
+	d->held_out = min64(t->windows, o->evaluated ? o->evaluated
+						     : ceil_div(DATA_EVALUATED, d->sequence));
 	if (other && !d->held_out)
 		return too_short(d, "the text of --test", t->test.count, err);
 	return OK;
@@ -328,7 +331,7 @@ enum status data_open_text_like(struct data *d, const struct data_options *o,
 		       usable_cache(o), err));
 	describe(d);
 	d->text.held_out = (struct token_part){&d->text.tokens, 0, d->text.tokens.count};
-	d->held_out = windows_of(d, &d->text.held_out);
+	d->held_out = d->text.windows = windows_of(d, &d->text.held_out);
 	if (!d->held_out)
 		st = too_short(d, "the text", d->text.tokens.count, err);
 out:
@@ -353,23 +356,36 @@ static uint64_t bytes_of(const struct tokenizer *t, const int32_t *ids, size_t n
 	return sum;
 }
 
-enum status data_held_out_size(struct data *d, int64_t *tokens, int64_t *bytes,
-			       struct error *err)
+static enum status measure(struct data *d, struct error *err)
 {
 	const struct token_part *p = &d->text.held_out;
-	struct text_data *t = &d->text;
 	int32_t ids[AT_ONCE];
 	enum status st = OK;
 
-	*tokens = d->kind == DATA_TOKENS ? d->held_out * d->sequence : 0;
-	for (int64_t i = 0; i < *tokens && t->tokenizer && !t->measured; i += AT_ONCE) {
-		size_t n = (size_t)(*tokens - i < AT_ONCE ? *tokens - i : AT_ONCE);
+	for (int64_t sample = 0; sample < d->held_out; sample++) {
+		uint64_t at = p->first + data_held_out_place(d, sample) + 1;
 
-		TRY(tokens_read(p->file, p->first + 1 + (uint64_t)i, n, ids, err));
-		t->held_out_bytes += bytes_of(t->tokenizer, ids, n);
+		for (int i = 0; i < d->sequence; i += AT_ONCE) {
+			size_t n = (size_t)imin(AT_ONCE, d->sequence - i);
+
+			TRY(tokens_read(p->file, at + (uint64_t)i, n, ids, err));
+			d->text.held_out_bytes += bytes_of(d->text.tokenizer, ids, n);
+		}
 	}
-	t->measured = true;
-	*bytes = (int64_t)t->held_out_bytes;
+	d->text.measured = true;
+out:
+	return st;
+}
+
+enum status data_held_out_size(struct data *d, int64_t *tokens, int64_t *bytes,
+			       struct error *err)
+{
+	enum status st = OK;
+
+	*tokens = d->kind == DATA_TOKENS ? d->held_out * d->sequence : 0;
+	if (*tokens && d->text.tokenizer && !d->text.measured)
+		TRY(measure(d, err));
+	*bytes = (int64_t)d->text.held_out_bytes;
 out:
 	return st;
 }

@@ -43,9 +43,17 @@ void data_windows(struct data *d, int64_t first, int samples, const struct batch
 			    b, i * d->sequence);
 }
 
+uint64_t data_held_out_place(const struct data *d, int64_t sample)
+{
+	unsigned __int128 window =
+		(unsigned __int128)sample * (uint64_t)d->text.windows / (uint64_t)d->held_out;
+
+	return (uint64_t)window * (uint64_t)d->sequence;
+}
+
 void data_held_out_windows(struct data *d, int64_t first, int samples, const struct batch *b)
 {
 	for (int i = 0; i < samples; i++)
-		read_window(d, &d->text.held_out, (uint64_t)(first + i) * (uint64_t)d->sequence,
-			    b, i * d->sequence);
+		read_window(d, &d->text.held_out, data_held_out_place(d, first + i), b,
+			    i * d->sequence);
 }

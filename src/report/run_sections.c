@@ -205,10 +205,17 @@ static void add_outcome(struct document *d, const struct run_result *r)
 {
 	double step = number_at(r->root, "best.step"), loss = number_at(r->root, "best.loss");
 	double accuracy = number_at(r->root, "best.accuracy");
-	char correct[48] = "";
+	double perplexity = number_at(r->root, "held_out.perplexity");
+	double per_byte = number_at(r->root, "held_out.bits_per_byte");
+	char correct[48] = "", bits[48] = "";
 
+	if (!isnan(per_byte))
+		snprintf(bits, sizeof(bits), ", %.4f bits per byte", per_byte);
 	if (json_is_true(json_object_get(r->root, "diverged")))
 		document_paragraphf(d, "It diverged: its last losses are not finite.");
+	if (!isnan(perplexity))
+		document_paragraphf(d, "At its end the perplexity of held-out text was %.5g%s.",
+				    perplexity, bits);
 	if (isnan(step) || isnan(loss))
 		return;
 	if (!isnan(accuracy))

@@ -39,6 +39,7 @@ static const struct column known[] = {
 	MS("step_stdev_ms", "deviation of steps", "step_ms.stdev"),
 	MS("first_step_ms", "first step", "first_step.step_ms"),
 	RATE("samples_per_s", "throughput", "samples/s", 0, "samples_per_s"),
+	RATE("tokens_per_s", "throughput", "tokens/s", 0, "tokens_per_s"),
 	RATE("gflops", "speed", "GFLOP/s", 1, "gflops"),
 	RATE("peak_gflops", "peak", "GFLOP/s", 1, "peak_gflops"),
 	TEXT("peak_dtype", "peak of", "peak_dtype"),

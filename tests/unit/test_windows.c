@@ -127,6 +127,15 @@ static void held_out_windows_are_the_rest_in_order(void **state)
 	data_held_out(&d, 3 * T, 2 * T, &b);
 	assert_int_equal(tokens[0], (unsigned char)bytes[1800 + 3 * T]);
 	data_close(&d);
+	/* Some of them, evenly. */
+	o.evaluated = 5;
+	opened(&d, &o);
+	assert_int_equal(d.held_out, 5);
+	data_held_out(&d, 0, 5 * T, &b);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(tokens[i * T], (unsigned char)bytes[1800 + i * 12 / 5 * T]);
+	data_close(&d);
+	o.evaluated = 0;
 	/* Another text instead. */
 	put(in_base("other.txt"), "abcdefghijklmnopqrstuvwxyz0123456789");
 	o.test = spec_of(in_base("other.txt"));
