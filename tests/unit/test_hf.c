@@ -2,55 +2,10 @@
    harmed folders are refused. */
 #include "testing.h"
 
-#include "base/half.h"
 #include "folders.h"
 #include "hf/hf.h"
 
 static struct error err;
-
-/* ---- values ---- */
-
-/* Rows of any type, in both orders, from where nothing is aligned. */
-static void values_are_those_of_the_file(void **state)
-{
-	static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
-	struct random r = random_start("values");
-	(void)state;
-
-	for (int i = 0; i < 60; i++) {
-		enum dtype type = types[i % 3];
-		size_t rows = (size_t)random_int(&r, 1, 90), size = dtype_size(type);
-		size_t columns = (size_t)random_int(&r, 1, 90), n = rows * columns;
-		size_t first = (size_t)random_int(&r, 0, (int)rows - 1), many = rows - first;
-		bool turned = random_int(&r, 0, 1);
-		float *plain = malloc(n * sizeof(*plain)), *out = malloc(n * sizeof(*out));
-		uint16_t *halves = malloc(n * sizeof(float)); /* of any type */
-		char *bytes = malloc(n * size + 1);
-		struct hf_values v = {.data = bytes + 1,
-				      .type = type,
-				      .row_step = turned ? 1 : columns,
-				      .column_step = turned ? rows : 1};
-
-		random_fill(&r, plain, n);
-		for (size_t k = 0; k < n; k++)
-			float_to(halves, k, type, plain[k]);
-		memcpy(bytes + 1, halves, n * size);
-		hf_values_rows(&v, first, many, columns, out);
-		for (size_t y = 0; y < many; y++)
-			for (size_t x = 0; x < columns; x++) {
-				size_t at = turned ? x * rows + first + y
-						   : (first + y) * columns + x;
-				float wanted = float_from(halves, at, type);
-
-				assert_memory_equal(&out[y * columns + x], &wanted,
-						    sizeof(wanted));
-			}
-		free(plain);
-		free(out);
-		free(halves);
-		free(bytes);
-	}
-}
 
 /* ---- a model in memory, as a checkpoint has it ---- */
 
@@ -290,13 +245,112 @@ static void harmed_folders_are_refused(void **state)
 	release_tensors(&c);
 }
 
+/* ---- other forms of the same ---- */
+
+/* model.safetensors again: with so much less of every name; or in several files, with an index.
+ */
+static void write_again(const struct safetensors *s, int files, size_t prefix)
+{
+	struct safetensors_entry *entries = calloc(s->count, sizeof(*entries));
+	struct text index;
+
+	text_init(&index);
+	text_add(&index, "{\"weight_map\": {");
+	for (int f = 0; f < files; f++) {
+		struct file file;
+		size_t n = 0;
+		char name[64];
+
+		snprintf(name, sizeof(name), files == 1 ? "model.safetensors" : "part-%d", f);
+		for (size_t i = 0; i < s->count; i++) {
+			const struct safetensors_entry *e = &s->entries[i];
+
+			if ((int)(i % (size_t)files) != f)
+				continue;
+			entries[n] = *e;
+			snprintf(entries[n].name, sizeof(entries[n].name), "%s",
+				 e->name + prefix);
+			text_addf(&index, "%s\"%s\": \"%s\"", f + n ? ", " : "",
+				  entries[n].name, name);
+			n++;
+		}
+		assert_int_equal(
+			safetensors_begin(&file, in_base(name), entries, n, fresh(&err)), OK);
+		for (size_t i = (size_t)f; i < s->count; i += (size_t)files)
+			assert_int_equal(file_write(&file, safetensors_data(s, &s->entries[i]),
+						    s->entries[i].end - s->entries[i].begin,
+						    &err),
+					 OK);
+		assert_int_equal(file_commit(&file, &err), OK);
+	}
+	text_add(&index, "}}");
+	if (files > 1) {
+		put(in_base("model.safetensors.index.json"), index.data);
+		unlink(in_base("model.safetensors"));
+	}
+	text_release(&index);
+	free(entries);
+}
+
+static void parts_and_bare_names_are_read_too(void **state)
+{
+	struct random r = random_start("forms");
+	struct checkpoint_like c;
+	struct safetensors s;
+	(void)state;
+
+	make_tensors(&c, &r, random_model(&r, HF_GPT2));
+	assert_int_equal(hf_write_model(&c.model, &c.file, base, fresh(&err)), OK);
+	assert_int_equal(safetensors_read(&s, in_base("model.safetensors"), &err), OK);
+	write_again(&s, 1, strlen("transformer."));
+	same_tensors(&c, base);
+	write_again(&s, 3, 0);
+	same_tensors(&c, base);
+	/* An index that names the wrong file, and a file that is not there. */
+	put(in_base("model.safetensors.index.json"),
+	    "{\"weight_map\": {\"transformer.wte.weight\": \"part-1\"}}");
+	refused("part-1 has no tensor transformer.wte.weight");
+	put(in_base("model.safetensors.index.json"), "{\"weight_map\": {\"a\": \"part-9\"}}");
+	refused("part-9");
+	safetensors_release(&s);
+	release_tensors(&c);
+}
+
+/* Zeros for biases are left out again; learned ones are not. */
+static void biases_are_left_out_while_they_are_zero(void **state)
+{
+	struct random r = random_start("biases");
+	struct hf_model m = random_model(&r, HF_GPT2), with = m;
+	struct checkpoint_like c;
+	struct hf_source s;
+	(void)state;
+
+	m.bias = false;
+	with.bias = true;
+	make_tensors(&c, &r, m);
+	assert_int_equal(hf_write_model(&m, &c.file, base, fresh(&err)), OK);
+	assert_int_equal(hf_source_open(&s, base, &err), OK);
+	assert_false(s.model.bias);
+	hf_source_close(&s);
+	release_tensors(&c);
+	make_tensors(&c, &r, with);
+	assert_int_equal(hf_write_model(&with, &c.file, base, &err), OK);
+	put_config(&m); /* which says that there are none */
+	assert_int_equal(hf_source_open(&s, base, &err), OK);
+	assert_true(s.model.bias);
+	hf_source_close(&s);
+	same_tensors(&c, base);
+	release_tensors(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_are_those_of_the_file),
 		TEST(what_is_written_is_read),
 		TEST(tensors_stand_as_transformers_has_them),
 		TEST(harmed_folders_are_refused),
+		TEST(parts_and_bare_names_are_read_too),
+		TEST(biases_are_left_out_while_they_are_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
