@@ -8,8 +8,8 @@
 #include "base/version.h"
 #include "checkpoint/store.h"
 #include "config/config.h"
-#include "hf/hf.h"
 #include "data/form.h"
+#include "hf/hf.h"
 #include "text/tokenizer.h"
 #include "trace/run.h"
 
@@ -228,13 +228,13 @@ out:
 /* Other text is read as that was which it has learned from. */
 static void describe_data(const struct import *m, struct json *j)
 {
-	struct data_form form = {.source = SOURCE_IS_TEXT};
+	struct data_form form = {.source = SOURCE_IS_TEXT, .vocabulary = m->source.model.vocab};
 
-	if (!m->tokenizer)
-		return;
-	form.vocabulary = tokenizer_vocabulary(m->tokenizer);
-	snprintf(form.tokenizer_sha256, sizeof(form.tokenizer_sha256), "%s",
-		 tokenizer_sha256(m->tokenizer));
+	if (m->tokenizer) {
+		form.vocabulary = tokenizer_vocabulary(m->tokenizer);
+		snprintf(form.tokenizer_sha256, sizeof(form.tokenizer_sha256), "%s",
+			 tokenizer_sha256(m->tokenizer));
+	}
 	json_begin_object(j, "data");
 	data_form_write(&form, j);
 	json_end_object(j);

@@ -104,6 +104,11 @@ static enum status check_state(const struct training *t, struct error *err)
 	const json_t *seed = json_object_get(t->from.state, "seed");
 	const char *sum = checkpoint_tokenizer_sha256(&t->from);
 
+	if (t->data.kind == DATA_TOKENS && *sum && strcmp(sum, t->data.form.tokenizer_sha256)) {
+		FAIL(err, ERR_USAGE, "%.200s was trained with another tokenizer",
+		     t->from.folder);
+		return HINT(err, "leave --tokenizer out: it has its own");
+	}
 	if (t->from.weights_only) /* they are where a training begins, whatever it is */
 		return OK;
 	if (!kind || strcmp(kind, optimizer_names[t->config.optimizer])) {
@@ -111,11 +116,6 @@ static enum status check_state(const struct training *t, struct error *err)
 		     t->from.folder, kind ? kind : "none",
 		     optimizer_names[t->config.optimizer]);
 		return HINT(err, "add --optimizer %.20s", kind ? kind : "sgd");
-	}
-	if (t->data.kind == DATA_TOKENS && *sum && strcmp(sum, t->data.form.tokenizer_sha256)) {
-		FAIL(err, ERR_USAGE, "%.200s was trained with another tokenizer",
-		     t->from.folder);
-		return HINT(err, "leave --tokenizer out: it has its own");
 	}
 	if (json_integer_value(seed) != t->config.seed) {
 		FAIL(err, ERR_USAGE, "%.200s was made with --seed %lld, not %lld",

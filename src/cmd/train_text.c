@@ -56,8 +56,14 @@ static enum status keep_tokenizer(const struct config *c, char path[PATH_MAX],
 	if (!*c->resume || options_source(&c->values, "tokenizer") == SOURCE_COMMAND_LINE)
 		return OK;
 	TRY(checkpoint_find(&from, automatic ? c->run_dir : c->resume, false, &found, err));
-	if (found && from.files[FILE_TOKENIZER].there)
+	if (found && from.files[FILE_TOKENIZER].there) {
 		TRY(file_path(path, from.folder, checkpoint_file_names[FILE_TOKENIZER], err));
+	} else if (found && from.weights_only && !strncmp(c->data, "text:", 5)) {
+		/* One that is made now would call other things by the numbers that it knows. */
+		st = FAIL(err, ERR_USAGE, "%.200s was imported without a tokenizer",
+			  from.folder);
+		HINT(err, "add --tokenizer FILE, or give --data tokens:FILE");
+	}
 out:
 	checkpoint_close(&from);
 	return st;

@@ -46,7 +46,7 @@ struct data_form {
 	char **classes;		      /* (n_classes) */
 	/* text: all there is */
 	int vocabulary; /* of the tokenizer */
-	char tokenizer_sha256[SHA256_TEXT];
+	char tokenizer_sha256[SHA256_TEXT]; /* "": it is not known */
 };
 
 /* Rooms for so many, with names that are empty; what was there must be released before. */

@@ -92,12 +92,12 @@ static enum status read_text_form(struct data_form *f, const json_t *from, struc
 
 	if (vocabulary < 1 || vocabulary > VOCABULARY_MAX)
 		return bad(err, "a vocabulary that can't be");
-	if (!sum || strlen(sum) != SHA256_TEXT - 1 ||
+	if (!sum || (*sum && strlen(sum) != SHA256_TEXT - 1) ||
 	    strspn(sum, "0123456789abcdef") != strlen(sum))
 		return bad(err, "the SHA-256 of its tokenizer");
 	f->source = SOURCE_IS_TEXT;
 	f->vocabulary = (int)vocabulary;
-	memcpy(f->tokenizer_sha256, sum, SHA256_TEXT);
+	memcpy(f->tokenizer_sha256, sum, strlen(sum) + 1);
 	return OK;
 }
 

@@ -231,7 +231,7 @@ static bool is_tokens(const char *spec, bool before, const char **path)
 	return tokens || (!text && before);
 }
 
-/* Another text for the tokenizer that is there, or that tokens are named after. */
+/* Another text for the tokenizer that is there, or that tokens are named after; "": any. */
 static enum status open_other(struct tokens *out, struct data *d, const struct data_options *o,
 			      const char *spec, bool before, const char *sha256,
 			      const char *cache, struct error *err)
@@ -252,7 +252,7 @@ static enum status open_other(struct tokens *out, struct data *d, const struct d
 		TRY(tokens_from(out, &text, cache, d, o, err));
 	} else {
 		TRY(tokens_open(out, path, err));
-		if (strcmp(out->of.tokenizer_sha256, sha256)) {
+		if (*sha256 && strcmp(out->of.tokenizer_sha256, sha256)) {
 			st = FAIL(
 				err, ERR_USAGE,
 				"%.200s was made with another tokenizer than the data that is "
@@ -329,6 +329,11 @@ enum status data_open_text_like(struct data *d, const struct data_options *o,
 			   .text = {.tokenizer = tokenizer}};
 	TRY(open_other(&d->text.tokens, d, o, o->spec, false, form->tokenizer_sha256,
 		       usable_cache(o), err));
+	if (d->text.tokens.of.vocabulary > d->out) {
+		st = FAIL(err, ERR_USAGE, "%.200s has %d tokens, the model %d", o->spec,
+			  d->text.tokens.of.vocabulary, d->out);
+		goto out;
+	}
 	describe(d);
 	d->text.held_out = (struct token_part){&d->text.tokens, 0, d->text.tokens.count};
 	d->held_out = d->text.windows = windows_of(d, &d->text.held_out);

@@ -35,6 +35,15 @@ static bool is_off(const json_t *value)
 	       (json_is_string(value) && !*json_string_value(value));
 }
 
+/* A template that is the text and nothing else, as newer versions of transformers write it. */
+static bool is_plain_template(const json_t *post)
+{
+	const json_t *single = json_object_get(post, "single");
+
+	return !strcmp(type_of(post), "TemplateProcessing") && json_array_size(single) == 1 &&
+	       json_object_get(json_array_get(single, 0), "Sequence");
+}
+
 /* Every member that is not among the known ones must be off. */
 static enum status check_members(const json_t *object, const char *what,
 				 const char *const *known, struct error *err)
@@ -148,7 +157,8 @@ static enum status read_bpe(struct tokenizer *t, const json_t *root, struct erro
 	if (strcmp(type_of(after), "ByteLevel") != 0)
 		return unsupported("the decoder", type_of(after), "ByteLevel is what GPT-2 has",
 				   err);
-	if (!is_off(post) && strcmp(type_of(post), "ByteLevel") != 0)
+	if (!is_off(post) && strcmp(type_of(post), "ByteLevel") != 0 &&
+	    !is_plain_template(post))
 		return unsupported("the post_processor", type_of(post),
 				   "ByteLevel or none adds no tokens to a text", err);
 	TRY(check_members(before, "the pre_tokenizer", of_stage, err));
@@ -167,6 +177,7 @@ static enum status check_char(const json_t *root, struct error *err)
 	static const char *const of_model[] = {"type", "vocab", "unk_token", NULL};
 	const json_t *model = json_object_get(root, "model");
 	const json_t *after = json_object_get(root, "decoder");
+	const json_t *post = json_object_get(root, "post_processor");
 	const char *unknown = json_string_value(json_object_get(model, "unk_token"));
 	json_t *wanted = json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern",
 				   "Regex", "[\\s\\S]", "behavior", "Isolated", "invert", 0);
@@ -174,7 +185,7 @@ static enum status check_char(const json_t *root, struct error *err)
 
 	json_decref(wanted);
 	if (!same || strcmp(type_of(after), "Fuse") != 0 ||
-	    !is_off(json_object_get(root, "post_processor")))
+	    (!is_off(post) && !is_plain_template(post)))
 		return unsupported("the model", "WordLevel of more than characters",
 				   "kolm tokenizer train --kind char makes one of characters",
 				   err);
