@@ -73,28 +73,33 @@ static bool has(const char *folder, const char *name)
 }
 
 /* Nothing of a run or a checkpoint is replaced, and other models only if that is wanted. */
-static enum status prepare(const char *folder, bool overwrite, struct error *err)
+static enum status check_folder(const char *folder, bool overwrite, struct error *err)
 {
-	char path[PATH_MAX];
-	enum status st = OK;
-
 	if (has(folder, CHECKPOINTS) || has(folder, "state.json") ||
 	    has(folder, "metrics.jsonl")) {
 		FAIL(err, ERR_USAGE, "%.300s is a run or a checkpoint", folder);
 		return HINT(err, "choose another folder with --hf");
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		if (!has(folder, files[i]))
-			continue;
-		if (!overwrite) {
+	for (size_t i = 0; i < ARRAY_SIZE(files) && !overwrite; i++)
+		if (has(folder, files[i])) {
 			FAIL(err, ERR_USAGE, "%.300s has a %s", folder, files[i]);
 			return HINT(err, "add --overwrite to replace it, or choose another "
 					 "folder");
 		}
+	return OK;
+}
+
+/* Nothing of another model must be taken for this one's. */
+static enum status clear_folder(const char *folder, struct error *err)
+{
+	char path[PATH_MAX];
+	enum status st;
+
+	TRY(file_make_folder(folder, err));
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		TRY(file_path(path, folder, files[i], err));
 		unlink(path);
 	}
-	TRY(file_make_folder(folder, err));
 out:
 	return st;
 }
@@ -159,9 +164,10 @@ enum status cmd_export(int argc, char *const *argv, struct error *err)
 		     *o.hf ? "which checkpoint" : "to which folder");
 		return HINT(err, "kolm export RUN --hf DIR");
 	}
+	TRY(check_folder(o.hf, o.overwrite, err));
 	TRY(read_all(&x, v.positional[0], err));
 	x.model.type = (enum dtype)o.type;
-	TRY(prepare(o.hf, o.overwrite, err));
+	TRY(clear_folder(o.hf, err));
 	if (x.tokenizer)
 		TRY(hf_write_tokenizer(&x.model, x.tokenizer, o.hf, err));
 	TRY(hf_write_model(&x.model, &x.tensors, o.hf, err));

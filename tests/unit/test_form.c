@@ -116,6 +116,9 @@ static void text_is_known_by_its_tokenizer(void **state)
 	json_object_set_new(root, "vocabulary", json_integer(1));
 	json_object_set_new(root, "tokenizer_sha256", json_string("AA"));
 	assert_int_equal(data_form_read(&g, root, fresh(&err)), ERR_USAGE);
+	json_object_set_new(root, "tokenizer_sha256", json_string("")); /* not known */
+	assert_int_equal(data_form_read(&g, root, fresh(&err)), OK);
+	assert_string_equal(g.tokenizer_sha256, "");
 	json_object_del(root, "tokenizer_sha256");
 	assert_int_equal(data_form_read(&g, root, fresh(&err)), ERR_USAGE);
 	json_decref(root);

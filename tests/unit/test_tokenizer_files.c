@@ -67,6 +67,9 @@ static const struct change {
 } changes[] = {
 	{"", "truncation", "null", NULL},
 	{"", "post_processor", "{\"type\": \"ByteLevel\", \"trim_offsets\": true}", NULL},
+	{"", "post_processor",
+	 "{\"type\": \"TemplateProcessing\", \"single\": [{\"Sequence\": {\"id\": \"A\"}}]}",
+	 NULL},
 	{"model", "type", NULL, NULL},
 	{"model", "dropout", "null", NULL},
 	{"model", "unk_token", "\"<unk>\"", NULL},
@@ -78,6 +81,10 @@ static const struct change {
 	{"", "normalizer", "{\"type\": \"NFC\"}",
 	 "it: it has 'normalizer', which kolm does not have"},
 	{"", "post_processor", "{\"type\": \"TemplateProcessing\"}",
+	 "it: the post_processor is TemplateProcessing, which kolm does not have"},
+	{"", "post_processor",
+	 "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"x\"}}, "
+	 "{\"Sequence\": {\"id\": \"A\"}}]}",
 	 "it: the post_processor is TemplateProcessing, which kolm does not have"},
 	{"", "pre_tokenizer", "{\"type\": \"Sequence\"}",
 	 "it: the pre_tokenizer is Sequence, which kolm does not have"},
