@@ -270,7 +270,7 @@ static void write_again(const struct safetensors *s, int files, size_t prefix)
 			entries[n] = *e;
 			snprintf(entries[n].name, sizeof(entries[n].name), "%s",
 				 e->name + prefix);
-			text_addf(&index, "%s\"%s\": \"%s\"", f + n ? ", " : "",
+			text_addf(&index, "%s\"%s\": \"%s\"", f || n ? ", " : "",
 				  entries[n].name, name);
 			n++;
 		}
