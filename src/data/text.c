@@ -327,6 +327,12 @@ enum status data_open_text_like(struct data *d, const struct data_options *o,
 			   .sequence = o->sequence,
 			   .epoch = -1,
 			   .text = {.tokenizer = tokenizer}};
+	if (!strncmp(o->spec, "csv:", 4) || !strncmp(o->spec, "idx:", 4)) {
+		st = FAIL(err, ERR_USAGE, "%.200s is no text, which the model was trained with",
+			  o->spec);
+		HINT(err, "give it as text:PATH or tokens:FILE");
+		goto out;
+	}
 	TRY(open_other(&d->text.tokens, d, o, o->spec, false, form->tokenizer_sha256,
 		       usable_cache(o), err));
 	if (d->text.tokens.of.vocabulary > d->out) {
