@@ -30,6 +30,14 @@ enum status data_open_language(struct data *d, const struct data_options *o, str
 void data_close_language(struct data *d);
 /* text.c: a part of that: what --data text: or tokens: names. */
 enum status data_open_text(struct data *d, const struct data_options *o, struct error *err);
+/* text_tokenizer.c: parts of that: the tokenizer that is asked for, learned from the text if
+   need be; that of ready tokens, if somebody has it. */
+struct corpus;
+enum status data_open_tokenizer(struct tokenizer **out, const struct corpus *text,
+				const char *cache, const struct data_options *o,
+				struct error *err);
+enum status data_match_tokenizer(struct data *d, const struct data_options *o,
+				 struct error *err);
 
 /* The same order for the same seed and stream. */
 void data_shuffle(int32_t *order, int64_t n, uint64_t seed, uint64_t stream);
