@@ -42,7 +42,7 @@ bool weights_is_counted(const struct weights *w, int tensor)
 
 static bool decays(const struct weights *w, int tensor)
 {
-	return w->model->vectors_decay || tensor_of(w, tensor)->columns > 1;
+	return w->model->vectors_decay || tensor_dims(tensor_of(w, tensor)) > 1;
 }
 
 size_t weights_run(const struct weights *w, size_t from, bool *decay)

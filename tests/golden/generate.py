@@ -34,13 +34,16 @@ CASES = {
     "sgd-relu-dropout": "--optimizer sgd --dropout 0.25 --micro-batches 2",
     "adamw-silu-layer-residual-dropout": "--widths 6,12,12,12,4 --optimizer adamw --activation silu"
                                          " --norm layer --residual --dropout 0.1 --lr 0.01",
+    "gpt-adamw-dropout": "--model gpt --layers 2 --heads 3 --dim 24 --context 11 --vocab 37 --dropout 0.1"
+                         " --micro-batches 2 --optimizer adamw --weight-decay 0.1 --clip-grad 0.5 --lr 0.001",
+    "llama-momentum": "--model llama --layers 2 --heads 4 --kv-heads 2 --dim 24 --context 11 --vocab 37 --optimizer momentum",
 }
 
 
 def main():
     kolm = sys.argv[1]
     for name, extra in CASES.items():
-        size = "" if "--widths" in extra else SIZE
+        size = "" if "--widths" in extra or "--model" in extra else SIZE
         arguments = f"{size} {BASE} {extra}".split()
         with tempfile.TemporaryDirectory() as folder:
             dump = os.path.join(folder, "dump")

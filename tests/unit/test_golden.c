@@ -113,7 +113,7 @@ static void runs_agree_with_pytorch(void **state)
 		cases++;
 	}
 	closedir(d);
-	assert_int_equal(cases, 13);
+	assert_int_equal(cases, 15);
 }
 
 int main(void)
