@@ -10,13 +10,25 @@ size_t kernels_packed_size(int rows, int out)
 	return (size_t)ceil_div(out, BLOCK) * (size_t)rows * BLOCK_STRIDE;
 }
 
+/* Sums of dk and dv; or what two turns leave, a block of queries each. */
+size_t kernels_attention_sums(int keys, int width)
+{
+	return 2 * (size_t)keys * (size_t)imax((int)round_up(width, PANEL), ATTENTION_BLOCK);
+}
+
 size_t kernels_attention_size(int keys, int width)
 {
 	size_t row = (size_t)round_up(width, PANEL), block = ATTENTION_BLOCK;
 
-	/* Blocks of operands by rows and by columns, of probabilities, what there is one of
-	   per query; and the sums of dk and dv. */
-	return 7 * block * row + 4 * block * block + 8 * block + 2 * (size_t)keys * row;
+	/* Blocks of operands by rows and by columns, of probabilities, and what there is one of
+	   per query. */
+	return 7 * block * row + 4 * block * block + 8 * block +
+	       kernels_attention_sums(keys, width);
+}
+
+int kernels_attention_turns(const struct attention *a)
+{
+	return a->heads / a->kv_heads * (int)ceil_div(a->queries, ATTENTION_BLOCK);
 }
 
 const struct kernels *const *kernels_available(void)

@@ -36,8 +36,19 @@ struct attention_block {
 	int sequence, head, query, n;
 };
 
-/* Floats of working memory that a thread needs for attention. */
+/* A turn of threads that share the gradients of a key head. */
+struct attention_turn {
+	int sequence, kv_head, number;
+	float *sums;	  /* of dk and dv, zero before the first */
+	float *gradients; /* of scores */
+};
+
+/* Floats of working memory that a thread needs for attention, at the end of which is room for
+   sums, or for gradients of scores. */
 size_t kernels_attention_size(int keys, int width);
+size_t kernels_attention_sums(int keys, int width);
+/* The last turn. */
+int kernels_attention_turns(const struct attention *a);
 
 struct kernels {
 	const char *name;
@@ -92,12 +103,18 @@ struct kernels {
 	/* dweight += dy * x^, dbias += dy */
 	void (*norm_weight)(const struct norm_piece *p, float *dweight, float *dbias);
 
-	/* Up to ATTENTION_BLOCK queries of a head: out and saved. */
+	/* Up to ATTENTION_BLOCK queries of a head: out and saved. next: what this thread will
+	   do then, or NULL. */
 	void (*attention_forward)(const struct attention *a, const struct attention_block *b,
-				  float *scratch);
+				  const struct attention_block *next, float *scratch);
 	/* dq of all query heads of a key head of a sequence, its dk and dv. */
 	void (*attention_backward)(const struct attention *a, int sequence, int kv_head,
 				   float *scratch);
+
+	/* The same by all threads together: turns 0 .. kernels_attention_turns(), each when all
+	   are done with the one before. NULL: it can't be shared. */
+	void (*attention_turn)(const struct attention *a, const struct attention_turn *t,
+			       int part, int parts, float *scratch);
 
 	/* Sine and cosine of position * turns[i] whole turns, for n of them. */
 	void (*rotary_angles)(const double *turns, int position, int n, float *sines,

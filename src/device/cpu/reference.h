@@ -7,7 +7,7 @@
 
 /* reference_attention.c */
 void reference_attention_forward(const struct attention *a, const struct attention_block *b,
-				 float *scratch);
+				 const struct attention_block *next, float *scratch);
 void reference_attention_backward(const struct attention *a, int sequence, int kv_head,
 				  float *scratch);
 void reference_rotary_angles(const double *turns, int position, int n, float *sines,

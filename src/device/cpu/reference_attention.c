@@ -109,10 +109,11 @@ static void forward_query(const struct query *q, double *out)
 }
 
 void reference_attention_forward(const struct attention *a, const struct attention_block *b,
-				 float *scratch)
+				 const struct attention_block *next, float *scratch)
 {
 	struct query q = {a, b->sequence, b->head, b->query};
 
+	(void)next;
 	for (; q.query < b->query + b->n; q.query++)
 		forward_query(&q, (double *)scratch);
 }

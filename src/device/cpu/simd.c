@@ -179,6 +179,7 @@ const struct kernels SIMD_TABLE = {
 	.norm_weight = simd_norm_weight,
 	.attention_forward = simd_attention_forward,
 	.attention_backward = simd_attention_backward,
+	.attention_turn = simd_attention_turn,
 	.rotary_angles = simd_rotary_angles,
 	.rotate = simd_rotate,
 	.update = simd_update,

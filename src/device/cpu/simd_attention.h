@@ -92,10 +92,10 @@ INLINE void product_tile(const struct product *p, const int rows, const int vecs
 #define PRODUCT_ENTRY(rows, name, vecs, across) \
 	[across][(vecs)-1][(rows)-1] = product_##name##_##rows##_##vecs,
 #if defined(KOLM_AVX512) || defined(__aarch64__)
-#define PRODUCT_WIDTHS(F, name, across)                             \
-	ROWS_TO_6(F, name, 1, across)                               \
-	ROWS_TO_6(F, name, 2, across) ROWS_TO_6(F, name, 3, across) \
-		ROWS_TO_6(F, name, 4, across)
+#define PRODUCT_WIDTHS(F, name, across) \
+	ROWS_TO_6(F, name, 1, across)   \
+	ROWS_TO_6(F, name, 2, across)   \
+	ROWS_TO_6(F, name, 3, across) ROWS_TO_6(F, name, 4, across)
 #else
 #define PRODUCT_WIDTHS(F, name, across) \
 	ROWS_TO_6(F, name, 1, across) ROWS_TO_6(F, name, 2, across)
@@ -125,21 +125,63 @@ INLINE int padded(int width)
 	return (int)round_up(width, PANEL);
 }
 
+/* Whole vectors of a row, and what is behind them. */
+INLINE void load_row(const void *from, size_t at, int width, float factor, float *to,
+		     const enum dtype type)
+{
+	int i = 0;
+
+	for (; i + VL <= width; i += VL)
+		store(to + i, load_as(from, at + (size_t)i, type) * factor);
+	for (; i < width; i++)
+		to[i] = float_from(from, at + (size_t)i, type) * factor;
+	for (; i < padded(width); i++)
+		to[i] = 0;
+}
+
 /* Up to 64 rows of a head from a row on, as floats times a factor, zero-filled; so are rows up
    to a multiple of VL. */
 static void load_block(struct view from, size_t row, int head, int n, int width, float factor,
 		       float *to)
 {
-	struct view v = view_from(from, row);
-	int row_size = padded(width);
+	size_t at = row * from.stride + (size_t)head * (size_t)width;
+	int row_size = padded(width), rows = (int)round_up(n, VL);
 
-	for (int r = 0; r < n; r++, to += row_size) {
-		get_as(v, r, head * width, to, width);
-		memset(to + width, 0, (size_t)(row_size - width) * sizeof(float));
-		for (int i = 0; i < row_size; i += VL)
-			store(to + i, load(to + i) * factor);
+	for (int r = 0; r < n; r++, at += from.stride, to += row_size) {
+		if (from.type == DTYPE_F32)
+			load_row(from.data, at, width, factor, to, DTYPE_F32);
+		else if (from.type == DTYPE_F16)
+			load_row(from.data, at, width, factor, to, DTYPE_F16);
+		else
+			load_row(from.data, at, width, factor, to, DTYPE_BF16);
 	}
-	memset(to, 0, (size_t)((int)round_up(n, VL) - n) * (size_t)row_size * sizeof(float));
+	memset(to, 0, (size_t)(rows - n) * (size_t)row_size * sizeof(float));
+}
+
+/* Rows of a head that will be loaded soon. */
+struct coming {
+	const char *at;
+	size_t stride, bytes;
+	int rows;
+};
+
+static struct coming coming_of(struct view v, size_t row, int head, int n, int width)
+{
+	size_t size = dtype_size(v.type);
+
+	return (struct coming){(const char *)v.data +
+				       (row * v.stride + (size_t)head * (size_t)width) * size,
+			       v.stride * size, (size_t)width * size, imax(0, n)};
+}
+
+/* Those that one tile of products has the time for. */
+static void fetch(const struct coming *c, int tile)
+{
+	int end = imin((tile + 1) * PRODUCT_ROWS, c->rows);
+
+	for (int r = tile * PRODUCT_ROWS; r < end; r++)
+		for (size_t i = 0; i < c->bytes; i += LINE)
+			__builtin_prefetch(c->at + (size_t)r * c->stride + i, 0, 2);
 }
 
 /* to[column][row] = from[row][column], of multiples of 4; to has rows of QUERIES. */
@@ -177,6 +219,7 @@ struct pairing {
 	int vecs;      /* of queries */
 	int ahead;     /* query i looks at key k of the block if i >= k + ahead */
 	int width, row_size;
+	struct coming coming[3]; /* fetched while the products are computed */
 };
 
 static struct pairing pairing_of(const struct attention *a, const struct attention_block *b,
@@ -217,6 +260,7 @@ static void multiply_scores(const struct pairing *p, const float *k, const float
 		int skipped = first_vector(p, r) * VL;
 
 		n = tiling.size + (t < tiling.larger);
+		fetch(&p->coming[0], t);
 		product_rows((struct product){.a = k + r * p->row_size,
 					      .a_stride = (size_t)p->row_size,
 					      .b = q + skipped,
@@ -237,6 +281,8 @@ static void multiply_queries(const struct pairing *p, const float *probabilities
 
 	for (int t = 0, r = 0, n; t < tiling.tiles; t++, r += n) {
 		n = tiling.size + (t < tiling.larger);
+		fetch(&p->coming[1], t);
+		fetch(&p->coming[2], t);
 		product_rows((struct product){.a = probabilities + r,
 					      .a_stride = QUERIES,
 					      .b = v,
@@ -258,6 +304,28 @@ INLINE ivec lanes_seeing(const struct pairing *p, int i, int k)
 
 	return *(const ivec_any *)numbers >= k + p->ahead - i;
 }
+
+/*
+ * 2^x for x <= 0 (tiny below -126), of what is no number no number: scores are in units of
+ * ln 2, which saves their conversion. Relative error < 2e-7.
+ */
+INLINE vec vec_exp2(vec x)
+{
+	const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+	vec shifted, f, p;
+
+	x = vec_max(splat(-126.0f), x);
+	shifted = x + magic;
+	f = x - (shifted - magic);
+	p = f * 1.3276472e-3f + 9.6755413e-3f;
+	p = p * f + 5.5507133e-2f;
+	p = p * f + 2.4022120e-1f;
+	p = p * f + 6.9314697e-1f;
+	p = p * f + 1.0f;
+	return (vec)((ivec)p + ((ivec)shifted << 23));
+}
+
+static const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 /* ---- dropout ---- */
 

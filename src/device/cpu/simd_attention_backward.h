@@ -1,5 +1,12 @@
-/* simd_attention_backward.h - dq, dk and dv with the probabilities computed again, a block of
-   queries against a block of keys at a time; part of simd.c. */
+/*
+ * simd_attention_backward.h - dq, dk and dv with the probabilities computed again, a block of
+ * queries against a block of keys at a time; part of simd.c.
+ *
+ * Threads that share a head take turns, one per block of queries: each has some of the keys,
+ * for which it adds to dk and dv and leaves the gradients of their scores; in the next turn
+ * each has some of the queries and adds up their dq. So every sum has one owner and is taken
+ * in the order in which a thread alone takes it.
+ */
 #ifndef KOLM_DEVICE_CPU_SIMD_ATTENTION_BACKWARD_H
 #define KOLM_DEVICE_CPU_SIMD_ATTENTION_BACKWARD_H
 
@@ -7,7 +14,7 @@
 
 /* In the thread's memory. */
 struct backward_room {
-	float *q, *q_columns; /* times scale; by rows, by columns */
+	float *q, *q_columns; /* for scores in units of ln 2; by rows, by columns */
 	float *dout, *dout_columns;
 	float *k, *v;
 	float *dq;		   /* (queries, elements), not yet times scale */
@@ -46,7 +53,7 @@ static void load_queries(const struct attention *a, const struct attention_block
 	int row = b->sequence * a->queries + b->query, row_size = padded(a->width);
 	int rows = (int)round_up(b->n, VL);
 
-	load_block(a->q, (size_t)row, b->head, b->n, a->width, a->scale, room->q);
+	load_block(a->q, (size_t)row, b->head, b->n, a->width, a->scale * LOG2_E, room->q);
 	transpose(room->q, rows, row_size, room->q_columns);
 	load_block(a->dout, (size_t)row, b->head, b->n, a->width, 1, room->dout);
 	transpose(room->dout, rows, row_size, room->dout_columns);
@@ -61,6 +68,7 @@ static void load_queries(const struct attention *a, const struct attention_block
 		room->saved[r] = 0;
 		if (r < b->n)
 			get_as(a->saved, row + r, b->head, room->saved + r, 1);
+		room->saved[r] *= LOG2_E;
 	}
 }
 
@@ -76,7 +84,7 @@ INLINE void derive_lanes(const struct pairing *p, const struct backward_room *ro
 	for (int k = 0; k < some; k++) {
 		float *pk = room->p + k * QUERIES + i, *dk = room->ds + k * QUERIES + i;
 		const float *words = room->words + k * QUERIES + i;
-		vec e = vec_exp_in_range(vec_max(splat(-87.0f), load(pk) - saved));
+		vec e = vec_exp2(load(pk) - saved);
 		vec dp = load(dk);
 
 		if (k >= all)
@@ -125,21 +133,29 @@ static void add_to_keys(const struct pairing *p, const float *factors, const flo
 	}
 }
 
-static void add_pairing(const struct pairing *p, const struct backward_room *room)
+static size_t key_row(const struct pairing *p)
+{
+	return (size_t)p->b->sequence * (size_t)p->a->keys + (size_t)p->key;
+}
+
+static int kv_head_of(const struct pairing *p)
+{
+	return p->b->head / (p->a->heads / p->a->kv_heads);
+}
+
+/* Into dk and dv, and the gradients of scores; k stays loaded. */
+static void add_keys(const struct pairing *p, const struct backward_room *room)
 {
 	const struct attention *a = p->a;
-	int kv_head = p->b->head / (a->heads / a->kv_heads);
-	size_t row = (size_t)p->b->sequence * (size_t)a->keys + (size_t)p->key;
 	size_t at = (size_t)p->key * (size_t)p->row_size;
 
-	load_block(a->k, row, kv_head, p->keys, a->width, 1, room->k);
-	load_block(a->v, row, kv_head, p->keys, a->width, 1, room->v);
+	load_block(a->k, key_row(p), kv_head_of(p), p->keys, a->width, 1, room->k);
+	load_block(a->v, key_row(p), kv_head_of(p), p->keys, a->width, 1, room->v);
 	multiply_scores(p, room->k, room->q_columns, room->p);
 	multiply_scores(p, room->v, room->dout_columns, room->ds);
 	derive(p, room);
 	add_to_keys(p, room->p, room->dout, room->dv + at);
 	add_to_keys(p, room->ds, room->q, room->dk + at);
-	multiply_queries(p, room->ds, room->k, NULL, p->key == 0, room->dq);
 }
 
 /* Rows of sums times a factor to where they belong. */
@@ -156,33 +172,140 @@ static void put_sums(struct view to, size_t row, int head, int n, int width, flo
 	}
 }
 
+/* Block number i of the query heads that share a key head. */
+static struct attention_block block_of(const struct attention *a, int sequence, int kv_head,
+				       int i)
+{
+	int blocks = (int)ceil_div(a->queries, QUERIES), query = i % blocks * QUERIES;
+
+	return (struct attention_block){.sequence = sequence,
+					.head = kv_head * (a->heads / a->kv_heads) + i / blocks,
+					.query = query,
+					.n = imin(QUERIES, a->queries - query)};
+}
+
+/* What comes after a block of keys: the next one, or the next block of queries. */
+static void look_behind(struct pairing *p, const struct attention_block *next)
+{
+	const struct attention *a = p->a;
+	int left = p->b->query + p->b->n - p->key - p->keys, width = a->width;
+	size_t row = key_row(p) + (size_t)p->keys;
+
+	if (left > 0) {
+		p->coming[0] = coming_of(a->k, row, kv_head_of(p), imin(KEYS, left), width);
+		p->coming[1] = coming_of(a->v, row, kv_head_of(p), imin(KEYS, left), width);
+	} else if (next) {
+		row = (size_t)next->sequence * (size_t)a->queries + (size_t)next->query;
+		p->coming[0] = coming_of(a->q, row, next->head, next->n, width);
+		p->coming[1] = coming_of(a->dout, row, next->head, next->n, width);
+		p->coming[2] = coming_of(a->out, row, next->head, next->n, width);
+	}
+}
+
+static size_t sums_size(const struct attention *a)
+{
+	return (size_t)a->keys * (size_t)padded(a->width);
+}
+
+/* Keys from first to end of a key head. */
+static void put_keys(const struct attention *a, int sequence, int kv_head, int first, int end,
+		     const struct backward_room *room)
+{
+	size_t row = (size_t)sequence * (size_t)a->keys + (size_t)first;
+	size_t at = (size_t)first * (size_t)padded(a->width);
+
+	put_sums(a->dk, row, kv_head, end - first, a->width, LN_2, room->dk + at);
+	put_sums(a->dv, row, kv_head, end - first, a->width, 1, room->dv + at);
+}
+
 static void simd_attention_backward(const struct attention *a, int sequence, int kv_head,
 				    float *memory)
 {
 	struct backward_room room = backward_room_in(memory, a);
-	size_t first = (size_t)sequence * (size_t)a->queries;
-	size_t sums = (size_t)a->keys * (size_t)padded(a->width);
-	int group = a->heads / a->kv_heads;
+	int blocks = kernels_attention_turns(a);
 
-	memset(room.dk, 0, 2 * sums * sizeof(float));
-	for (int h = kv_head * group; h < (kv_head + 1) * group; h++)
-		for (int query = 0; query < a->queries; query += QUERIES) {
-			struct attention_block b = {.sequence = sequence,
-						    .head = h,
-						    .query = query,
-						    .n = imin(QUERIES, a->queries - query)};
+	memset(room.dk, 0, 2 * sums_size(a) * sizeof(float));
+	for (int i = 0; i < blocks; i++) {
+		struct attention_block b = block_of(a, sequence, kv_head, i);
+		struct attention_block next = block_of(a, sequence, kv_head, i + 1);
 
-			load_queries(a, &b, &room);
-			for (int key = 0; key < query + b.n; key += KEYS) {
-				struct pairing p = pairing_of(a, &b, key);
+		load_queries(a, &b, &room);
+		for (int key = 0; key < b.query + b.n; key += KEYS) {
+			struct pairing p = pairing_of(a, &b, key);
 
-				add_pairing(&p, &room);
-			}
-			put_sums(a->dq, first + (size_t)query, h, b.n, a->width, a->scale,
-				 room.dq);
+			look_behind(&p, i + 1 < blocks ? &next : NULL);
+			add_keys(&p, &room);
+			multiply_queries(&p, room.ds, room.k, NULL, key == 0, room.dq);
 		}
-	put_sums(a->dk, first, kv_head, a->keys, a->width, 1, room.dk);
-	put_sums(a->dv, first, kv_head, a->keys, a->width, 1, room.dv);
+		put_sums(a->dq, (size_t)sequence * (size_t)a->queries + (size_t)b.query, b.head,
+			 b.n, a->width, a->scale, room.dq);
+	}
+	put_keys(a, sequence, kv_head, 0, a->keys, &room);
+}
+
+/* ---- turns ---- */
+
+static void add_part_of_keys(const struct attention *a, const struct attention_turn *t,
+			     int part, int parts, struct backward_room room, float *gradients)
+{
+	struct attention_block b = block_of(a, t->sequence, t->kv_head, t->number);
+	int grains = (int)ceil_div(b.query + b.n, VL);
+	int end = imin((int)part_begin(grains, part + 1, parts) * VL, b.query + b.n);
+	int key = (int)part_begin(grains, part, parts) * VL;
+
+	if (key < end)
+		load_queries(a, &b, &room);
+	for (; key < end; key += KEYS) {
+		struct pairing p = pairing_of(a, &b, key);
+
+		p.keys = imin(p.keys, end - key);
+		room.ds = gradients + (size_t)key * QUERIES;
+		add_keys(&p, &room);
+	}
+}
+
+static void add_part_of_queries(const struct attention *a, const struct attention_turn *t,
+				int part, int parts, const struct backward_room *room,
+				const float *gradients)
+{
+	struct attention_block b = block_of(a, t->sequence, t->kv_head, t->number - 1);
+	int seen = b.query + b.n, first = (int)part_begin(b.n, part, parts);
+
+	b.n = (int)part_begin(b.n, part + 1, parts) - first;
+	b.query += first;
+	if (b.n == 0)
+		return;
+	for (int key = 0; key < seen; key += KEYS) {
+		struct pairing p = pairing_of(a, &b, key);
+
+		if (p.keys <= 0)
+			break;
+		load_block(a->k, key_row(&p), t->kv_head, p.keys, a->width, 1, room->k);
+		multiply_queries(&p, gradients + (size_t)key * QUERIES + first, room->k, NULL,
+				 key == 0, room->dq);
+	}
+	put_sums(a->dq, (size_t)t->sequence * (size_t)a->queries + (size_t)b.query, b.head, b.n,
+		 a->width, a->scale, room->dq);
+}
+
+static void simd_attention_turn(const struct attention *a, const struct attention_turn *t,
+				int part, int parts, float *memory)
+{
+	struct backward_room room = backward_room_in(memory, a);
+	int blocks = kernels_attention_turns(a);
+	size_t gradients = (size_t)a->keys * QUERIES;
+
+	room.dk = t->sums;
+	room.dv = t->sums + sums_size(a);
+	if (t->number < blocks)
+		add_part_of_keys(a, t, part, parts, room,
+				 t->gradients + (size_t)(t->number % 2) * gradients);
+	if (t->number > 0)
+		add_part_of_queries(a, t, part, parts, &room,
+				    t->gradients + (size_t)((t->number - 1) % 2) * gradients);
+	if (t->number == blocks)
+		put_keys(a, t->sequence, t->kv_head, (int)part_begin(a->keys, part, parts),
+			 (int)part_begin(a->keys, part + 1, parts), &room);
 }
 
 #endif

@@ -52,8 +52,7 @@ INLINE void soften_lanes(const struct pairing *p, const struct forward_room *roo
 	for (int k = all; k < some; k++)
 		most = vec_max(most, masked_score(p, score + k * QUERIES, i, k));
 	for (int k = 0; k < some; k++) {
-		vec away = load(score + k * QUERIES) - most;
-		vec e = vec_exp_in_range(vec_max(splat(-87.0f), away));
+		vec e = vec_exp2(load(score + k * QUERIES) - most);
 
 		if (k >= all)
 			e = vec_select(lanes_seeing(p, i, k), e, (vec){0});
@@ -64,7 +63,7 @@ INLINE void soften_lanes(const struct pairing *p, const struct forward_room *roo
 	}
 	for (int k = some; k < p->keys; k++) /* neighbours in a tile of products see them */
 		store(score + k * QUERIES, (vec){0});
-	factor = vec_exp_in_range(vec_max(splat(-87.0f), before - most));
+	factor = vec_exp2(before - most);
 	store(room->factors + i, factor);
 	store(room->most + i, most);
 	store(room->sum + i, load(room->sum + i) * factor + sum);
@@ -89,7 +88,8 @@ static void put_results(const struct attention *a, const struct attention_block 
 
 	for (int r = 0; r < b->n; r++) {
 		float *out = room->out + r * row_size;
-		float saved = room->most[r] + logf(room->sum[r]), whole = 1 / room->sum[r];
+		float saved = room->most[r] * LN_2 + logf(room->sum[r]),
+		      whole = 1 / room->sum[r];
 
 		for (int i = 0; i < row_size; i += VL)
 			store(out + i, load(out + i) * whole);
@@ -98,15 +98,40 @@ static void put_results(const struct attention *a, const struct attention_block 
 	}
 }
 
+/* What comes after a block of keys: the next one, or what the next block of queries begins
+   with. */
+static void look_ahead(struct pairing *p, const struct attention_block *next)
+{
+	const struct attention *a = p->a;
+	const struct attention_block *b = p->b;
+	int group = a->heads / a->kv_heads, key = p->key + p->keys;
+	int left = a->first + b->query + b->n - key;
+	size_t row = (size_t)b->sequence * (size_t)a->keys + (size_t)key;
+
+	if (left > 0) {
+		p->coming[0] =
+			coming_of(a->k, row, b->head / group, imin(KEYS, left), a->width);
+		p->coming[1] =
+			coming_of(a->v, row, b->head / group, imin(KEYS, left), a->width);
+	} else if (next) {
+		row = (size_t)next->sequence * (size_t)a->queries + (size_t)next->query;
+		p->coming[0] = coming_of(a->q, row, next->head, next->n, a->width);
+		row = (size_t)next->sequence * (size_t)a->keys;
+		left = imin(KEYS, a->first + next->query + next->n);
+		p->coming[1] = coming_of(a->k, row, next->head / group, left, a->width);
+		p->coming[2] = coming_of(a->v, row, next->head / group, left, a->width);
+	}
+}
+
 static void simd_attention_forward(const struct attention *a, const struct attention_block *b,
-				   float *memory)
+				   const struct attention_block *next, float *memory)
 {
 	struct forward_room room = forward_room_in(memory, a->width);
 	size_t query = (size_t)b->sequence * (size_t)a->queries + (size_t)b->query;
 	int kv_head = b->head / (a->heads / a->kv_heads);
 	int seen = a->first + b->query + b->n;
 
-	load_block(a->q, query, b->head, b->n, a->width, a->scale, room.rows);
+	load_block(a->q, query, b->head, b->n, a->width, a->scale * LOG2_E, room.rows);
 	transpose(room.rows, (int)round_up(b->n, VL), padded(a->width), room.columns);
 	for (int i = 0; i < QUERIES; i++) {
 		room.most[i] = -INFINITY;
@@ -116,6 +141,7 @@ static void simd_attention_forward(const struct attention *a, const struct atten
 		struct pairing p = pairing_of(a, b, key);
 		size_t row = (size_t)b->sequence * (size_t)a->keys + (size_t)key;
 
+		look_ahead(&p, next);
 		load_block(a->k, row, kv_head, p.keys, a->width, 1, room.rows);
 		multiply_scores(&p, room.rows, room.columns, room.scores);
 		soften(&p, &room);
