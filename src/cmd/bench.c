@@ -58,7 +58,7 @@ const struct option_table bench_table = {
 	.usage = "kolm bench peak|gemm|kernels|comm [options]",
 	.summary =
 		"Measure this machine's peaks, and every kernel as a share of its bound in the "
-		"same run: products, of the peak of the type that the CPU multiplies them in; "
+		"same run: products and attention, of the peak of the type that the CPU multiplies them in; "
 		"the others, of the memory's. The best of many repeats counts, since these bounds are bests too; "
 		"tables show medians as well.\n"
 		"comm: median time of one operation on buffers of that many bytes per rank, and bytes over "

@@ -55,6 +55,8 @@ enum status bench_open(struct bench *b, int default_threads, struct error *err);
 enum status bench_peak(struct bench *b, struct error *err);
 enum status bench_gemm(struct bench *b, struct error *err);
 enum status bench_kernels(struct bench *b, struct error *err);
+/* bench_attention.c: the part of bench_kernels that is bound by multiply-adds. */
+enum status bench_attention(struct bench *b, struct error *err);
 enum status bench_comm(struct bench *b, struct error *err);
 
 #endif

@@ -182,6 +182,19 @@ static void run_norm_dweight(const struct element *e)
 	device_norm_backward_weight(e->dev, &n);
 }
 
+/* 16 heads of 64, at 1,024 positions. */
+static void run_rotary(const struct element *e)
+{
+	struct rotary r = {.rows = ROWS,
+			   .heads = COLUMNS / 64,
+			   .width = 64,
+			   .length = 1024,
+			   .theta = 10000,
+			   .x = matrix(e->d)};
+
+	device_rotate(e->dev, &r);
+}
+
 /* What is timed: the kernel, until it is done. */
 static void run_one(void *arg)
 {
@@ -212,6 +225,7 @@ static const struct {
 	{"rms-norm", run_rms_norm, 8, TRAFFIC_COPY},
 	{"norm-dinput", run_norm_dinput, 12, TRAFFIC_COPY},
 	{"norm-dweight", run_norm_dweight, 8, TRAFFIC_READ},
+	{"rotary", run_rotary, 8, TRAFFIC_IN_PLACE},
 	{"fp32->fp16", run_to_f16, 6, TRAFFIC_COPY},
 	{"fp16->fp32", run_from_f16, 6, TRAFFIC_COPY},
 	{"fp32->bf16", run_to_bf16, 6, TRAFFIC_COPY},
@@ -294,6 +308,7 @@ enum status bench_kernels(struct bench *b, struct error *err)
 			memory[list[i].traffic], list[i].traffic);
 	if (b->as_json)
 		json_end_array(&b->json);
+	TRY(bench_attention(b, err));
 out:
 	return st;
 }
