@@ -227,10 +227,12 @@ enum status safetensors_map(struct safetensors *s, const char *path, struct erro
 		goto out;
 	}
 	st = safetensors_parse(s, bytes, (size_t)info.st_size, err);
-	s->file = bytes;
-	s->mapped = (size_t)info.st_size;
-	if (st != OK)
-		safetensors_release(s);
+	if (st == OK) {
+		s->file = bytes;
+		s->mapped = (size_t)info.st_size;
+	} else {
+		munmap(bytes, (size_t)info.st_size);
+	}
 out:
 	if (fd >= 0)
 		close(fd);

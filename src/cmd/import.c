@@ -70,21 +70,20 @@ struct import {
 /* runs/NAME of a folder NAME. */
 static enum status choose_place(struct import *m, const char *out, struct error *err)
 {
+	size_t end = strlen(m->from), begin;
 	char name[PATH_MAX];
-	size_t n = strlen(m->from);
-	const char *slash;
 	enum status st;
 
 	if (strcmp(out, "auto") != 0) {
 		snprintf(m->to, sizeof(m->to), "%s", *out ? out : ".");
 		return OK;
 	}
-	while (n && m->from[n - 1] == '/')
-		n--;
-	snprintf(name, sizeof(name), "%.*s", (int)imin((int)n, PATH_MAX - 1), m->from);
-	slash = strrchr(name, '/');
-	if (slash)
-		memmove(name, slash + 1, strlen(slash));
+	while (end && m->from[end - 1] == '/')
+		end--;
+	for (begin = end; begin && m->from[begin - 1] != '/';)
+		begin--;
+	snprintf(name, sizeof(name), "%.*s", imin((int)(end - begin), PATH_MAX - 1),
+		 m->from + begin);
 	if (!*name || !strcmp(name, ".") || !strcmp(name, "..")) {
 		FAIL(err, ERR_USAGE, "kolm import %.200s: under what name?", m->from);
 		return HINT(err, "add --out DIR");

@@ -155,7 +155,7 @@ enum status hf_plan_make(struct hf_plan *p, const struct hf_model *m, struct err
 			  *last = lists[m->kind].last;
 	size_t most = length(first) + (size_t)m->layers * length(block) + length(last);
 
-	*p = (struct hf_plan){.parts = calloc(most, sizeof(*p->parts))};
+	*p = (struct hf_plan){.parts = calloc(most + 1, sizeof(*p->parts))};
 	if (!p->parts)
 		return FAIL(err, ERR_MEMORY, "no memory for the names of %zu tensors", most);
 	for (; first->ours; first++)
@@ -183,7 +183,7 @@ static int by_name(const void *a, const void *b)
 enum status hf_plan_ours(const struct hf_plan *p, struct hf_tensor **out, size_t *count,
 			 struct error *err)
 {
-	struct hf_tensor *tensors = calloc(p->count, sizeof(*tensors)), *t = NULL;
+	struct hf_tensor *tensors = calloc(p->count + 1, sizeof(*tensors)), *t = tensors;
 
 	*count = 0;
 	if (!tensors)

@@ -55,7 +55,7 @@ enum status hf_values_send(const struct hf_values *v, size_t rows, size_t column
 			   hf_sink *sink, void *arg, struct error *err)
 {
 	size_t most = columns < BLOCK ? BLOCK / columns : 1, n;
-	float *block = malloc((rows < most ? rows : most) * columns * sizeof(*block));
+	float *block = malloc((rows < most ? rows : most) * columns * sizeof(*block) + 1);
 	enum status st = OK;
 
 	if (!block)
