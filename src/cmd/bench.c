@@ -33,7 +33,7 @@ static const struct option options[] = {
 	{"in", .group = "Options", .type = OPTION_INT, AT(in), .initial = "1024", .meta = "N",
 	 .min = 1, .max = 1 << 20, .help = "gemm: inputs of that shape"},
 	{"dtype", .group = "Options", .type = OPTION_CHOICE, AT(dtype), .choices = precision_names,
-	 .initial = "fp32", .help = "gemm: of weights, activations and gradients; sums are in fp32"},
+	 .initial = "fp32", .help = "gemm, kernels of language models: of weights, activations and gradients; sums are in fp32"},
 	{"transport", .group = "Options", .type = OPTION_CHOICE, AT(transport), .choices = transports,
 	 .initial = "auto", .help = "comm: auto: beside MPI where it is built in; shm: without it"},
 	{"ranks", .group = "Options", .type = OPTION_INT, AT(ranks), .initial = "all",

@@ -10,7 +10,7 @@ struct bench {
 	/* options */
 	int threads;	   /* 0: what the benchmark wants by default */
 	int rows, out, in; /* gemm: this shape only, if rows > 0 */
-	int dtype;	   /* gemm: enum dtype */
+	int dtype;	   /* gemm, kernels of language models: enum dtype */
 	int ranks;	   /* comm: only so many, if > 0 */
 	int transport;	   /* comm: 0: beside MPI where it is built in; 1: without it */
 	double seconds;	   /* per figure */
@@ -40,6 +40,21 @@ void bench_put_peaks(struct json *j, struct device *dev, const double peaks[PREC
 enum traffic { TRAFFIC_READ, TRAFFIC_COPY, TRAFFIC_IN_PLACE, TRAFFIC_COUNT };
 /* Raises rates[] to what is measured now. */
 enum status bench_memory(const struct bench *b, double rates[TRAFFIC_COUNT], struct error *err);
+
+/* A line of bench kernels: a matrix of that size and type took so long, which is so many GB/s.
+ */
+struct bench_kernel {
+	const char *name;
+	int rows, columns;
+	enum dtype type;
+	double ms, rate;
+	enum traffic traffic;
+};
+void bench_put_kernel(struct bench *b, const struct bench_kernel *k,
+		      const double memory[TRAFFIC_COUNT]);
+/* bench_tokens.c: those of language models; measured first, then put. */
+enum status bench_tokens(struct bench *b, struct error *err);
+void bench_put_tokens(struct bench *b, const double memory[TRAFFIC_COUNT]);
 
 /* Random numbers in [low, high) to device memory, of which stream. */
 void bench_fill(struct device *dev, void *memory, enum dtype type, size_t n, uint64_t stream,

@@ -253,23 +253,28 @@ out:
 	return st;
 }
 
-static void put_row(struct bench *b, const char *name, double ms, double rate, double bound,
-		    enum traffic traffic)
+void bench_put_kernel(struct bench *b, const struct bench_kernel *k,
+		      const double memory[TRAFFIC_COUNT])
 {
 	static const char *const of[TRAFFIC_COUNT] = {"read", "copy", "in place"};
+	double share = k->rate / memory[k->traffic];
 
 	if (!b->as_json) {
-		printf("%-14s %10.3f %10.1f %8.3f %-8s\n", name, ms, rate, rate / bound,
-		       of[traffic]);
+		printf("%-14s %6d %6d %-5s %10.3f %10.1f %8.3f %-8s\n", k->name, k->rows,
+		       k->columns, precision_names[k->type], k->ms, k->rate, share,
+		       of[k->traffic]);
 		return;
 	}
 	json_begin_object(&b->json, NULL);
-	json_put_string(&b->json, "kernel", name);
-	json_put_int(&b->json, "elements", COUNT);
-	json_put_double(&b->json, "ms", ms);
-	json_put_double(&b->json, "gb_per_s", rate);
-	json_put_double(&b->json, "share", rate / bound);
-	json_put_string(&b->json, "share_of", of[traffic]);
+	json_put_string(&b->json, "kernel", k->name);
+	json_put_int(&b->json, "rows", k->rows);
+	json_put_int(&b->json, "columns", k->columns);
+	json_put_int(&b->json, "elements", (int64_t)k->rows * k->columns);
+	json_put_string(&b->json, "dtype", precision_names[k->type]);
+	json_put_double(&b->json, "ms", k->ms);
+	json_put_double(&b->json, "gb_per_s", k->rate);
+	json_put_double(&b->json, "share", share);
+	json_put_string(&b->json, "share_of", of[k->traffic]);
 	json_end_object(&b->json);
 }
 
@@ -289,8 +294,10 @@ enum status bench_kernels(struct bench *b, struct error *err)
 		e.run = list[i].run;
 		ms[i] = bench_time(b->seconds, run_one, &e).best_ms;
 	}
-	TRY(bench_memory(b, memory, err));
 	bench_progress("kernels", 1, 1);
+	TRY(bench_tokens(b, err));
+	TRY(bench_memory(b, memory, err));
+	bench_progress("kernels of language models", 1, 1);
 	if (b->as_json) {
 		json_put_double(&b->json, "read_gb_per_s", memory[TRAFFIC_READ]);
 		json_put_double(&b->json, "copy_gb_per_s", memory[TRAFFIC_COPY]);
@@ -301,11 +308,20 @@ enum status bench_kernels(struct bench *b, struct error *err)
 		printf("memory in this run, GB/s: read %.1f, copy %.1f, in place %.1f; %s\n\n",
 		       memory[TRAFFIC_READ], memory[TRAFFIC_COPY], memory[TRAFFIC_IN_PLACE],
 		       device_description(b->dev));
-		printf("%-14s %10s %10s %8s %-8s\n", "kernel", "ms", "GB/s", "share", "of");
+		printf("%-14s %6s %6s %-5s %10s %10s %8s %-8s\n", "kernel", "rows", "columns",
+		       "type", "ms", "GB/s", "share", "of");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
-		put_row(b, list[i].name, ms[i], (double)COUNT * list[i].bytes / ms[i] * 1e-6,
-			memory[list[i].traffic], list[i].traffic);
+		bench_put_kernel(b,
+				 &(struct bench_kernel){.name = list[i].name,
+							.rows = ROWS,
+							.columns = COLUMNS,
+							.ms = ms[i],
+							.rate = (double)COUNT * list[i].bytes /
+								ms[i] * 1e-6,
+							.traffic = list[i].traffic},
+				 memory);
+	bench_put_tokens(b, memory);
 	if (b->as_json)
 		json_end_array(&b->json);
 	TRY(bench_attention(b, err));
