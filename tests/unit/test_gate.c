@@ -1,6 +1,6 @@
 /*
  * test_gate.c - act(gate) * up and its gradients, of every table and activation, against the
- * definition in double; and the same bits on any number of threads.
+ * definition in double; and the same bits on any number of threads. Copies too.
  */
 #include "tokens.h"
 
@@ -119,11 +119,43 @@ static void threads_do_not_change_a_bit(void **state)
 		}
 }
 
+/* Small and large ones, of few and of many rows, on any number of threads. */
+static void copies_are_equal(void **state)
+{
+	struct random r = random_start("copies");
+	(void)state;
+
+	for (int d = 0; d < SAME_DEVICES; d++) {
+		struct device *dev = same_device(d, "", 64);
+
+		for (int i = 0; i < 20; i++) {
+			int rows = i % 2 ? random_int(&r, 1, 3) : random_int(&r, 1, 300);
+			int columns = random_int(&r, 1, i % 2 ? 90000 : 900);
+			int at = random_int(&r, 0, columns - 1), n = columns - at;
+			enum dtype type = any_type(&r);
+			struct operand from = operand_new(dev, &r, rows, columns, type);
+			struct operand to = operand_new(dev, &r, rows, n, type);
+
+			device_copy(dev, to.v, 0, from.v, at, rows, n);
+			operand_read(dev, &to);
+			for (int row = 0; row < rows; row++)
+				assert_memory_equal(to.values + (size_t)row * to.v.stride,
+						    from.values + (size_t)row * from.v.stride +
+							    at,
+						    (size_t)n * sizeof(float));
+			operand_free(dev, &from);
+			operand_free(dev, &to);
+		}
+		device_close(dev);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gates_are_as_defined),
 		cmocka_unit_test(threads_do_not_change_a_bit),
+		cmocka_unit_test(copies_are_equal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,16 +131,19 @@ static enum status cpu_reserve(struct device *dev, int rows, int width, struct e
 	enum status st = OK;
 	struct cpu *cpu = cpu_of(dev);
 	size_t packed = kernels_packed_size(imin(rows, ROWS_MAX), width);
+	int packers = rows >= dev->threads * ROWS_MAX ? imax(1, dev->threads) : 1;
 	int partials = imax(PARTIALS, rows);
 
 	if (!cpu->scratch)
 		TRY(grow(dev, (void **)&cpu->scratch,
 			 (uint64_t)dev->threads * SCRATCH * sizeof(float), "thread scratch",
 			 err));
-	if (packed > cpu->packed_size) {
-		TRY(grow(dev, (void **)&cpu->packed, packed * sizeof(float), "packed gradients",
-			 err));
-		cpu->packed_size = packed;
+	if (packed > cpu->packed_size || packers > cpu->packers) {
+		cpu->packed_size = packed > cpu->packed_size ? packed : cpu->packed_size;
+		cpu->packers = imax(packers, cpu->packers);
+		TRY(grow(dev, &cpu->packed,
+			 (uint64_t)cpu->packers * cpu->packed_size * sizeof(float),
+			 "packed gradients", err));
 	}
 	if (partials > cpu->partials_size) {
 		TRY(grow(dev, (void **)&cpu->partials, (uint64_t)partials * sizeof(double),
@@ -234,19 +237,6 @@ static void cpu_read(struct device *dev, const void *memory, enum dtype type, si
 		memcpy(values, memory, n * sizeof(*values));
 	else
 		(type == DTYPE_F16 ? k->f16_to_f32 : k->bf16_to_f32)(memory, values, n);
-}
-
-static void cpu_copy(struct device *dev, struct view to, int to_column, struct view from,
-		     int from_column, int rows, int columns)
-{
-	size_t size = dtype_size(to.type);
-
-	(void)dev;
-	assert(to.data && from.data);
-	for (int r = 0; r < rows; r++)
-		memcpy((char *)view_from(to, (size_t)r).data + (size_t)to_column * size,
-		       (char *)view_from(from, (size_t)r).data + (size_t)from_column * size,
-		       (size_t)columns * size);
 }
 
 const struct device_ops device_cpu = {

@@ -17,11 +17,13 @@ struct token_row {
 struct cpu {
 	const struct kernels *kernels;
 	struct pool *pool;
-	float *scratch;	  /* SCRATCH per thread */
-	void *packed;	  /* output gradients of up to ROWS_MAX rows */
-	double *partials; /* PARTIALS, or one per row */
-	float *attention; /* attention_size per thread */
-	size_t packed_size, attention_size;
+	float *scratch;	    /* SCRATCH per thread */
+	void *packed;	    /* output gradients of up to ROWS_MAX rows, by each packer */
+	double *partials;   /* PARTIALS, or one per row */
+	size_t packed_size; /* of each, in floats */
+	int packers;	    /* threads that have rows of their own, or 1 */
+	float *attention;   /* attention_size per thread */
+	size_t attention_size;
 	int partials_size;
 	struct token_row *order; /* twice order_size rows, for sorting by tokens */
 	int order_size;
@@ -38,6 +40,8 @@ void cpu_backward_input(struct device *dev, const struct linear *l);
 void cpu_backward_weight(struct device *dev, const struct linear *l);
 
 /* cpu_rows.c */
+void cpu_copy(struct device *dev, struct view to, int to_column, struct view from,
+	      int from_column, int rows, int columns);
 void cpu_activate(struct device *dev, struct view y, struct view bias, struct view before,
 		  int rows, int columns, enum activation act);
 void cpu_derive(struct device *dev, struct view dy, struct view saved, int rows, int columns,

@@ -17,6 +17,11 @@ static float *scratch_of(const struct linear_job *job, int part)
 	return job->cpu->scratch + (size_t)part * SCRATCH;
 }
 
+static void *packed_of(const struct linear_job *job, int part)
+{
+	return (float *)job->cpu->packed + (size_t)part * job->cpu->packed_size;
+}
+
 static void forward_part(void *arg, int part, int parts)
 {
 	struct linear_job *job = arg;
@@ -96,16 +101,82 @@ static void over_rows(struct device *dev, const struct linear *l,
 	}
 }
 
+/*
+ * Many rows are shared by the threads instead, each with outputs of its own: no line of the
+ * result is written by two, and nobody waits for the others in between.
+ */
+static bool share_rows(struct device *dev, const struct linear *l)
+{
+	return dev->threads > 1 && l->rows >= dev->threads * ROWS_MAX;
+}
+
+static void over_own_rows(struct linear_job *job, int part, int parts,
+			  void (*run)(const struct linear_job *chunk, int part))
+{
+	int begin = (int)part_begin(job->l.rows, part, parts);
+	int rows = (int)part_begin(job->l.rows, part + 1, parts) - begin;
+	int chunks = (int)ceil_div(rows, ROWS_MAX);
+
+	for (int i = 0; i < chunks; i++) {
+		struct linear_job chunk = {
+			.cpu = job->cpu,
+			.l = rows_of(&job->l, begin + (int)part_begin(rows, i, chunks),
+				     begin + (int)part_begin(rows, i + 1, chunks)),
+		};
+
+		run(&chunk, part);
+	}
+}
+
+static void forward_chunk(const struct linear_job *chunk, int part)
+{
+	chunk->cpu->kernels->forward(&chunk->l, 0, layout_panels(chunk->l.out),
+				     scratch_of(chunk, part));
+}
+
+static void forward_rows(void *arg, int part, int parts)
+{
+	over_own_rows(arg, part, parts, forward_chunk);
+}
+
+static void backward_input_chunk(const struct linear_job *chunk, int part)
+{
+	const struct kernels *k = chunk->cpu->kernels;
+	void *packed = packed_of(chunk, part);
+
+	k->pack_dy(&chunk->l, 0, chunk->l.rows, packed);
+	k->backward_input(&chunk->l, packed, 0, chunk->l.in, scratch_of(chunk, part));
+}
+
+static void backward_input_rows(void *arg, int part, int parts)
+{
+	over_own_rows(arg, part, parts, backward_input_chunk);
+}
+
+static void run_rows(struct device *dev, const struct linear *l, void (*run)(void *, int, int))
+{
+	struct linear_job job = {.cpu = cpu_of(dev), .l = *l};
+
+	assert(job.cpu->scratch);
+	pool_run(job.cpu->pool, run, &job);
+}
+
 void cpu_forward(struct device *dev, const struct linear *l)
 {
-	over_rows(dev, l, forward_part, NULL);
+	if (share_rows(dev, l))
+		run_rows(dev, l, forward_rows);
+	else
+		over_rows(dev, l, forward_part, NULL);
 }
 
 void cpu_backward_input(struct device *dev, const struct linear *l)
 {
 	assert(kernels_packed_size(imin(l->rows, ROWS_MAX), l->out) <=
 	       cpu_of(dev)->packed_size);
-	over_rows(dev, l, pack_part, backward_input_part);
+	if (share_rows(dev, l))
+		run_rows(dev, l, backward_input_rows);
+	else
+		over_rows(dev, l, pack_part, backward_input_part);
 }
 
 void cpu_backward_weight(struct device *dev, const struct linear *l)

@@ -1,10 +1,56 @@
 /*
- * cpu_rows.c - activations, gates, sums and dropout of matrices whose rows may lie apart: rows
- * are cut among the threads, and each is taken a piece at a time, in fp32.
+ * cpu_rows.c - copies, activations, gates, sums and dropout of matrices whose rows may lie
+ * apart: rows are cut among the threads, and each is taken a piece at a time, in fp32.
  */
 #include "base/util.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/pieces.h"
+
+#include <assert.h>
+
+enum { COPY_ALONE = 128 << 10 }; /* bytes that are not worth the others' time */
+
+struct copy_job {
+	char *to;
+	const char *from;
+	size_t to_stride, from_stride, bytes; /* of a row */
+	int rows;
+};
+
+/* Threads share the rows, or where there are too few their bytes. */
+static void copy_part(void *arg, int part, int parts)
+{
+	const struct copy_job *job = arg;
+	bool by_rows = job->rows >= parts;
+	int first = by_rows ? (int)part_begin(job->rows, part, parts) : 0;
+	int last = by_rows ? (int)part_begin(job->rows, part + 1, parts) : job->rows;
+	size_t a = by_rows ? 0 : (size_t)part_begin((int64_t)job->bytes, part, parts);
+	size_t b =
+		by_rows ? job->bytes : (size_t)part_begin((int64_t)job->bytes, part + 1, parts);
+
+	for (size_t r = (size_t)first; r < (size_t)last; r++)
+		memcpy(job->to + r * job->to_stride + a, job->from + r * job->from_stride + a,
+		       b - a);
+}
+
+void cpu_copy(struct device *dev, struct view to, int to_column, struct view from,
+	      int from_column, int rows, int columns)
+{
+	struct copy_job job = {
+		.to = view_at(to, to_column).data,
+		.from = view_at(from, from_column).data,
+		.to_stride = view_bytes(to, 1),
+		.from_stride = view_bytes(from, 1),
+		.bytes = (size_t)columns * dtype_size(to.type),
+		.rows = rows,
+	};
+
+	assert(job.to && job.from);
+	if ((size_t)rows * job.bytes < COPY_ALONE)
+		copy_part(&job, 0, 1);
+	else
+		pool_run(cpu_of(dev)->pool, copy_part, &job);
+}
 
 struct rows_job {
 	struct cpu *cpu;
