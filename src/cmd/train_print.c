@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "cmd/training.h"
+#include "model/models.h"
 
 #include <errno.h>
 #include <math.h>
@@ -159,10 +160,17 @@ void training_print_heading(const struct training *t)
 
 	units_format_size(device_memory(t->dev)->total, size, sizeof(size));
 	units_format_count(model_parameters(m), parameters, sizeof(parameters));
-	log_info(
-		"kolm %s: %d layer%s, %d inputs, up to %d wide, %d outputs; %s parameters; loss %s",
-		KOLM_VERSION, m->count, m->count == 1 ? "" : "s", m->in, model_widest(m),
-		m->out, parameters, t->loss->name);
+	if (config_is_language(c))
+		log_info("kolm %s: %s, %d layer%s of %d head%s, dim %d, context %d, %d tokens; "
+			 "%s parameters; loss %s",
+			 KOLM_VERSION, c->model == MODEL_GPT ? "gpt" : "llama", c->layers,
+			 c->layers == 1 ? "" : "s", c->heads, c->heads == 1 ? "" : "s", c->dim,
+			 c->context, m->out, parameters, t->loss->name);
+	else
+		log_info("kolm %s: %d layer%s, %d inputs, up to %d wide, %d outputs; %s "
+			 "parameters; loss %s",
+			 KOLM_VERSION, m->count, m->count == 1 ? "" : "s", m->in,
+			 model_widest(m), m->out, parameters, t->loss->name);
 	print_data(&t->data);
 	print_course(t);
 	print_ranks(t);

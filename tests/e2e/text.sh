@@ -99,6 +99,25 @@ tokens=$(sed -n 's/^ *tokens: //p' err.txt)
 	for t in "${tokens%/*}"/texts-*.tokenizer.json; do "$KOLM" tokenizer decode "$t" "$tokens" >back.txt 2>/dev/null && break; done
 cmp back.txt wanted.txt || fail "the text of the folder"
 
+# Bits per byte where tokens are longer than bytes: all windows of 16 behind the first token of rest.txt.
+train --data text:texts --tokenizer bpe --vocab 300 --steps 2 --save --run-dir pieces
+"$KOLM" eval pieces --data text:rest.txt --json >eval.json 2>/dev/null || fail "eval of bpe"
+if command -v python3 >/dev/null; then
+	"$KOLM" tokenizer encode pieces/checkpoints/step-2 rest.txt --json >ids.json
+	"$KOLM" tokenizer info pieces/checkpoints/step-2 >/dev/null || fail "a checkpoint is no tokenizer"
+	python3 - <<'END' || fail "bits per byte: $(cat eval.json)"
+import json, math
+e = json.load(open("eval.json"))
+ids = json.load(open("ids.json"))["ids"]
+names = {i: t for t, i in json.load(open("pieces/checkpoints/step-2/tokenizer.json"))["model"]["vocab"].items()}
+n = (len(ids) - 1) // 16 * 16
+assert e["tokens"] == n and e["samples"] * 16 == n
+assert e["bytes"] == sum(len(names[i]) for i in ids[1:n + 1])  # a character there stands for a byte
+assert abs(e["bits_per_byte"] - e["loss"] / math.log(2) * n / e["bytes"]) < 1e-9
+assert abs(e["perplexity"] - math.exp(e["loss"])) < 1e-9 * e["perplexity"]
+END
+fi
+
 # A folder of tokens that can't be written to is no reason to stop.
 touch nofolder
 XDG_CACHE_HOME=$dir/nofolder "$KOLM" train --model gpt $size --data text:book.txt --steps 2 --quiet --overwrite --run-dir nocache 2>err.txt || fail "no cache: $(cat err.txt)"
