@@ -25,16 +25,21 @@ static inline enum status grid_model(struct model *m, const struct setting *s,
 {
 	struct mlp mlp = s->mlp;
 
+	if (setting_is_language(s)) {
+		model_init(m, 1, s->grid.mp);
+		return gpt_build(m, &s->gpt, err);
+	}
 	mlp.widths = s->widths;
 	model_init(m, s->widths[0], s->grid.mp);
 	return mlp_build(m, &mlp, err);
 }
 
+/* batch: rows of all ranks. */
 static inline struct engine_options grid_options(const struct setting *s, int batch,
 						 size_t bucket_bytes, struct comm *world)
 {
 	/* Rounding is amplified by depth. */
-	float lr = 0.003f * 8 / (float)imax(8, s->mlp.depth);
+	float lr = 0.003f * 8 / (float)imax(8, setting_depth(s));
 
 	return (struct engine_options){.loss = s->labelled ? &loss_cross_entropy : &loss_mse,
 				       .rows = batch / s->grid.dp / s->micro_batches,
@@ -105,8 +110,8 @@ static inline void grid_engine_close(struct grid_engine *g)
 struct supply {
 	struct data data;
 	struct device *dev;
-	float *spare; /* (batch, out) for targets of which classes are made */
-	int step, batch;
+	float *spare;	 /* (batch, out) for targets of which classes are made */
+	int step, batch; /* rows of all ranks */
 };
 
 /* Classes from the synthetic inputs: cheap, and the same on every rank. */
@@ -124,10 +129,10 @@ static inline void supply_fill(void *arg, int64_t first, int rows, const struct 
 	struct supply *s = arg;
 	struct batch whole = *b;
 
-	if (b->labels)
+	if (b->labels && !b->tokens)
 		whole.target = (struct view){.data = s->spare, .stride = (size_t)s->data.out};
 	data_batch(&s->data, s->dev, (int64_t)s->step * s->batch + first, rows, &whole);
-	if (b->labels)
+	if (b->labels && !b->tokens)
 		supply_label(b, first, rows);
 }
 
@@ -140,8 +145,12 @@ static inline enum status supply_open(struct supply *s, const struct grid_engine
 		return FAIL(err, ERR_MEMORY, "no memory for %d targets", batch);
 	return data_open(
 		&s->data,
-		&(struct data_options){
-			.spec = "synthetic", .in = g->model.in, .out = g->model.out, .seed = 3},
+		&(struct data_options){.spec = "synthetic",
+				       .in = g->model.in,
+				       .out = g->model.out,
+				       .sequence = g->model.tokens ? g->model.sequence : 0,
+				       .vocabulary = g->model.out,
+				       .seed = 3},
 		err);
 }
 

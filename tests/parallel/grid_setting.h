@@ -9,17 +9,20 @@
 
 #include "engine/sync.h"
 #include "grid/grid.h"
+#include "model/gpt.h"
 #include "model/mlp.h"
 #include "schedule/schedule.h"
 
 enum { SETTING_DEPTH = 64 };
 
-/* Equal layers; with norms, bridges and dropout; of widths that differ, dropout now and then.
- */
+/* Equal layers; with norms, bridges and dropout; of widths that differ, dropout now and then;
+   language models. */
 #define VARIANTS(X)         \
 	X(PLAIN, "plain")   \
 	X(NORMED, "normed") \
-	X(UNEVEN, "uneven")
+	X(UNEVEN, "uneven") \
+	X(GPT, "gpt")       \
+	X(LLAMA, "llama")
 #define VARIANT(name, ...) VARIANT_##name,
 enum variant { VARIANTS(VARIANT) };
 enum { VARIANT_COUNT = NAMES_COUNT(VARIANTS) };
@@ -32,29 +35,65 @@ struct setting {
 	int extra; /* so many more layers than the grid needs, at most */
 	int widths[SETTING_DEPTH + 1];
 	struct mlp mlp; /* its widths are these */
+	struct gpt gpt; /* instead, of a language model */
 	enum grad_sync sync;
 	enum optimizer optimizer;
 	enum dtype type, grad_type;
 	bool zero, base, labelled;
 };
 
+static inline bool setting_is_language(const struct setting *s)
+{
+	return s->variant == VARIANT_GPT || s->variant == VARIANT_LLAMA;
+}
+
+/* Layers of the list. */
+static inline int setting_depth(const struct setting *s)
+{
+	return setting_is_language(s) ? s->gpt.layers + 2 : s->mlp.depth;
+}
+
+/* Rows of a sample. */
+static inline int setting_sequence(const struct setting *s)
+{
+	return setting_is_language(s) ? s->gpt.context : 1;
+}
+
+static inline void setting_describe_model(const struct setting *s, char *buf, size_t size)
+{
+	const struct gpt *g = &s->gpt;
+	const struct mlp *m = &s->mlp;
+	int n;
+
+	if (setting_is_language(s)) {
+		snprintf(buf, size,
+			 "%d layers, %d heads, %d with keys, dim %d, ffn %d, context %d, "
+			 "vocabulary %d, dropout %g, recompute %d%s%s%s",
+			 g->layers, g->heads, g->kv_heads, g->dim, g->ffn, g->context,
+			 g->vocabulary, g->dropout, g->recompute, g->tied ? ", tied" : "",
+			 g->biased ? ", biased" : "", g->spreads ? ", sequence parallel" : "");
+		return;
+	}
+	n = snprintf(buf, size, "%s, norm %s, dropout %g%s, widths", activation_names[m->act],
+		     norm_names[m->norm], m->dropout, s->labelled ? ", labels" : "");
+	for (int i = 0; i <= m->depth && n < (int)size; i++)
+		n += snprintf(buf + n, size - (size_t)n, " %d", s->widths[i]);
+}
+
 static inline void setting_describe(const struct setting *s, char *buf, size_t size)
 {
 	static const char *const variants[] = {NAMES_OF(VARIANTS)};
-	const struct mlp *m = &s->mlp;
 	int n = snprintf(buf, size,
-			 "dp %d pp %d mp %d, %s, chunks %d, %d micro-batches, %s, %s, norm %s, "
-			 "dropout %g, %s, %s, gradients %s, %s%s%s%s, widths",
+			 "dp %d pp %d mp %d, %s, chunks %d, %d micro-batches, %s, %s, %s, "
+			 "gradients %s, %s%s%s, ",
 			 s->grid.dp, s->grid.pp, s->grid.mp, schedule_name(s->schedule),
 			 s->chunks, s->micro_batches, variants[s->variant],
-			 activation_names[m->act], norm_names[m->norm], m->dropout,
 			 optimizer_names[s->optimizer], dtype_name(s->type),
 			 dtype_name(s->grad_type), grad_sync_names[s->sync],
-			 s->zero ? ", zero" : "", s->base ? ", base" : "",
-			 s->labelled ? ", labels" : "");
+			 s->zero ? ", zero" : "", s->base ? ", base" : "");
 
-	for (int i = 0; i <= m->depth && n < (int)size; i++)
-		n += snprintf(buf + n, size - (size_t)n, " %d", s->widths[i]);
+	if (n < (int)size)
+		setting_describe_model(s, buf + n, size - (size_t)n);
 }
 
 /* A width that slices have equal shares of. */
@@ -81,6 +120,42 @@ static inline void setting_widths(struct setting *s, struct random *r)
 		s->widths[i] = i % 2 ? setting_shared_width(s, r) : random_int(r, 2, 23);
 }
 
+/* A language model: whatever a grid can have, with numbers of tokens that nobody divides by. */
+static inline void setting_language(struct setting *s, struct random *r)
+{
+	static const int vocabularies[] = {17, 23, 31, 32, 37, 53};
+	bool llama = s->variant == VARIANT_LLAMA;
+	int mp = s->grid.mp, width = 2 * random_int(r, 1, 4), parts = s->grid.pp * s->chunks;
+	int heads = mp * random_int(r, 1, mp > 4 ? 1 : 3);
+	struct gpt g = {.layers = imax(1, parts - 2) + random_int(r, 0, s->extra),
+			.heads = heads,
+			.kv_heads = llama && random_int(r, 0, 1) ? mp : heads,
+			.context = random_int(r, 2, 9),
+			.vocabulary = vocabularies[random_int(r, 0, 5)],
+			.norm = llama ? NORM_RMS : NORM_LAYER,
+			.eps = 1e-5f,
+			.act = llama		     ? ACT_SILU
+			       : random_int(r, 0, 1) ? ACT_GELU
+						     : ACT_GELU_TANH,
+			.gated = llama,
+			.biased = !llama && random_int(r, 0, 2),
+			.theta = llama ? 10000 : 0,
+			.tied = random_int(r, 0, 3) ? !llama : llama,
+			.dropout = random_int(r, 0, 2) ? 0 : 0.2,
+			.recompute = (enum recompute)random_int(r, 0, 2),
+			.spreads = mp > 1 && random_int(r, 0, 1)};
+
+	while (width > 2 && width * heads > (g.layers > 8 ? 16 : 48))
+		width -= 2;
+	while (width * heads < 8)
+		width += 2;
+	g.dim = width * heads;
+	g.ffn = mp * random_int(r, 1, imax(1, 2 * g.dim / mp));
+	if (g.spreads)
+		g.context = mp * random_int(r, 1, mp > 4 ? 1 : 2);
+	s->gpt = g;
+}
+
 /* What it is that is trained. */
 static inline void setting_model(struct setting *s, struct random *r)
 {
@@ -95,6 +170,8 @@ static inline void setting_model(struct setting *s, struct random *r)
 		.dropout = normed || (s->variant == VARIANT_UNEVEN && random_int(r, 0, 1)) ? 0.2
 											   : 0};
 	setting_widths(s, r);
+	if (setting_is_language(s))
+		setting_language(s, r);
 }
 
 /* Two or three, as far as it can have them. */
@@ -120,8 +197,8 @@ static inline bool setting_fill_in(struct setting *s, struct random *r, int sche
 	s->base = schedule == SCHEDULE_NAIVE;
 	setting_model(s, r);
 	/* AdamW divides by what may be mostly rounding, and deep stacks amplify it. */
-	s->optimizer = s->mlp.depth > 12 || random_int(r, 0, 3) ? OPT_MOMENTUM : OPT_ADAMW;
-	s->labelled = sync != SYNC_MASTER && random_int(r, 0, 3) == 0;
+	s->optimizer = setting_depth(s) > 12 || random_int(r, 0, 3) ? OPT_MOMENTUM : OPT_ADAMW;
+	s->labelled = random_int(r, 0, 3) == 0 || setting_is_language(s);
 	if (schedule_for(s->schedule, s->grid.pp) != s->schedule)
 		return false;
 	if (zero && (s->grid.dp == 1 || sync == SYNC_MASTER)) /* the same as without */
@@ -146,6 +223,8 @@ static inline struct setting setting_alone(const struct setting *s)
 	alone.chunks = alone.micro_batches = 1;
 	alone.zero = alone.base = false;
 	alone.sync = SYNC_DDP;
+	alone.gpt.recompute = RECOMPUTE_NONE;
+	alone.gpt.spreads = false;
 	return alone;
 }
 

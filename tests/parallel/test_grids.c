@@ -2,8 +2,10 @@
  * test_grids.c - every grid trains as one rank does: for all (dp, pp, mp) of up to 16
  * ranks, all schedules, micro-batches fewer and more than stages, odd depths, momentum and
  * clipping, sharded optimizer state, every way of summing gradients; plain stacks, those with
- * norms, bridges and dropout, and those of uneven widths; in 32 and 16 bit. By default each
- * grid runs with a few of the combinations, KOLM_GRIDS=all runs the whole product.
+ * norms, bridges and dropout, and those of uneven widths, and language models, whose embeddings
+ * are tied or not, with rows that are spread and blocks that compute again; in 32 and 16 bit.
+ * By default each grid runs with a few of the combinations, KOLM_GRIDS=all runs the whole
+ * product.
  */
 #include "grid_engine.h"
 
@@ -12,11 +14,11 @@
 
 #include <sys/mman.h>
 
-enum { STEPS = 20, ROWS = 2, BUCKET = 3000, WEIGHTS_MAX = 1 << 17, TEXT = 640 };
+enum { STEPS = 20, ROWS = 2, BUCKET = 3000, WEIGHTS_MAX = 1 << 18, TEXT = 768 };
 
 /* What rank 0 leaves for the test. */
 struct outcome {
-	double losses[STEPS];
+	double losses[STEPS], norms[STEPS];
 	size_t count;
 	float weights[WEIGHTS_MAX];
 };
@@ -51,8 +53,10 @@ static enum status train(struct grid_engine *g, const struct job *job, struct er
 
 		engine_load(g->engine, supply_fill, &s);
 		TRY(engine_step(g->engine, s.step, &result, err));
-		if (comm_rank(g->options.world) == 0)
-			job->outcome->losses[s.step] = result.loss;
+		if (comm_rank(g->options.world))
+			continue;
+		job->outcome->losses[s.step] = result.loss;
+		job->outcome->norms[s.step] = result.grad_norm;
 	}
 	TRY(collect_weights(g->engine, 0, keep_weights, job->outcome, err));
 	supply_close(&s);
@@ -100,6 +104,12 @@ out:
 	return st;
 }
 
+/* Rows of a step, of all ranks. */
+static int batch_of(const struct setting *s)
+{
+	return s->grid.dp * s->micro_batches * ROWS * setting_sequence(s);
+}
+
 static void run(struct job *job)
 {
 	struct launch l = {.ranks = grid_size(&job->s.grid), .timeout_ms = 60000};
@@ -137,7 +147,7 @@ static void compare_half(const struct setting *s, const char *text)
 	struct job alone = {.s = setting_alone(s), .outcome = &outcomes[2]};
 	double spread = 0, apart = distance(one, grid);
 
-	alone.batch = s->grid.dp * s->micro_batches * ROWS;
+	alone.batch = batch_of(s);
 	alone.s.type = alone.s.grad_type = DTYPE_F32;
 	run(&alone);
 	for (int i = 0; i < STEPS; i++) {
@@ -161,7 +171,7 @@ static void compare(const struct setting *s)
 	double largest = 0;
 	char text[TEXT];
 
-	job.batch = s->grid.dp * s->micro_batches * ROWS;
+	job.batch = batch_of(s);
 	alone = job;
 	alone.outcome = &outcomes[0];
 	alone.s = setting_alone(s);
@@ -179,6 +189,13 @@ static void compare(const struct setting *s)
 		      1e-5 * fabs(outcomes[0].losses[i])))
 			fail_msg("%s: loss of step %d is %.9g, on one rank %.9g", text, i,
 				 outcomes[1].losses[i], outcomes[0].losses[i]);
+	/* What several stages or slices have is counted once. */
+	for (int i = 0; i < STEPS; i++)
+		if (!(fabs(outcomes[0].norms[i] - outcomes[1].norms[i]) <=
+		      1e-4 * outcomes[0].norms[i]))
+			fail_msg(
+				"%s: the gradients of step %d have norm %.9g, on one rank %.9g",
+				text, i, outcomes[1].norms[i], outcomes[0].norms[i]);
 	for (size_t i = 0; i < outcomes[0].count; i++)
 		largest = fmax(largest, fabs((double)outcomes[0].weights[i]));
 	for (size_t i = 0; i < outcomes[0].count; i++)
@@ -203,7 +220,8 @@ static int run_both(struct setting *s, struct random *r)
 	return 2;
 }
 
-/* Everything there is for a grid. */
+/* Everything there is for a grid; language models, which have more to choose from and take
+   longer, in a third of it. */
 static int run_all(struct setting *s, struct random *r)
 {
 	int n = 0;
@@ -213,6 +231,8 @@ static int run_all(struct setting *s, struct random *r)
 			for (size_t m = 0; m < ARRAY_SIZE(counts); m++)
 				for (int choice = 0; choice < 6; choice++) {
 					s->variant = (enum variant)variant;
+					if (setting_is_language(s) && random_int(r, 0, 2))
+						continue;
 					if (setting_fill_in(s, r, schedule, counts[m],
 							    choice % 2, choice / 2))
 						n += run_both(s, r);
@@ -220,14 +240,16 @@ static int run_all(struct setting *s, struct random *r)
 	return n;
 }
 
-/* Three of them, the last in 16 bit, so that over all grids every value of every choice
-   comes up many times. */
+/* Three of them, one a language model, the last in 16 bit, so that over all grids every value
+   of every choice comes up many times. */
 static int run_some(struct setting *s, struct random *r)
 {
 	int n = 0;
 
 	while (n < 3) {
 		s->variant = (enum variant)random_int(r, 0, VARIANT_COUNT - 1);
+		if (n == 1)
+			s->variant = (enum variant)random_int(r, VARIANT_GPT, VARIANT_LLAMA);
 		s->type = s->grad_type = DTYPE_F32;
 		if (n == 2)
 			setting_halve(s, r);

@@ -9,7 +9,7 @@
 #include "engine/impl.h"
 #include "launch/launch.h"
 
-enum { STEPS = 3, RANKS = 8, ROUNDS = 120, TENSORS_MAX = 4 * SETTING_DEPTH };
+enum { STEPS = 3, RANKS = 8, ROUNDS = 120, TENSORS_MAX = 12 * SETTING_DEPTH };
 
 void __real_comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		       int root, struct comm_request *r);
@@ -19,12 +19,17 @@ void __real_device_backward_weight(struct device *dev, const struct linear *l);
 void __wrap_device_backward_weight(struct device *dev, const struct linear *l);
 void __real_device_norm_backward_weight(struct device *dev, const struct norm *n);
 void __wrap_device_norm_backward_weight(struct device *dev, const struct norm *n);
+void __real_device_embed_gradient(struct device *dev, const struct embedding *e);
+void __wrap_device_embed_gradient(struct device *dev, const struct embedding *e);
+void __real_device_positions_gradient(struct device *dev, const struct positions *p);
+void __wrap_device_positions_gradient(struct device *dev, const struct positions *p);
 
 /* A step of this rank, as it was seen; every rank is a process. */
 static struct {
 	const struct engine *engine; /* NULL: nobody looks */
 	int computed[TENSORS_MAX];   /* times that a tensor got a gradient */
-	int summed[TENSORS_MAX];     /* and that a sum with it has begun */
+	int joined[TENSORS_MAX];     /* that other stages or slices have added theirs */
+	int summed[TENSORS_MAX];     /* and that a sum over the replicas has begun */
 	int early;		     /* a tensor whose sum began too early, or -1 */
 } seen;
 
@@ -46,7 +51,33 @@ static void computed(const void *gradient)
 			seen.computed[i]++;
 }
 
-static void begun(const void *buf, size_t n)
+/* How often it is computed in a step: layers of this stage may share it. */
+static int times(int tensor)
+{
+	const struct engine *e = seen.engine;
+	const struct model *m = e->weights.model;
+	int users[2] = {m->tensors[tensor].layer, -1}, n = 0;
+
+	for (int i = 0; i < m->n_ties; i++)
+		if (m->ties[i].tensor == tensor)
+			users[1] = m->ties[i].layer;
+	for (int i = 0; i < 2; i++)
+		for (int c = 0; c < e->n_chunks; c++)
+			n += users[i] >= e->chunks[c].first &&
+			     users[i] < e->chunks[c].first + e->chunks[c].count;
+	return n * e->options.micro_batches;
+}
+
+/* Sums over other stages or slices that come before that over the replicas. */
+static int joins(int tensor)
+{
+	const struct weights *w = &seen.engine->weights;
+
+	return w->at[tensor] >= w->shared;
+}
+
+/* A sum of some gradients has begun; of all replicas, or among the others before that. */
+static void begun(const void *buf, size_t n, bool replicas)
 {
 	const struct weights *w = &seen.engine->weights;
 	size_t begin = place_of(buf);
@@ -54,18 +85,26 @@ static void begun(const void *buf, size_t n)
 	for (int i = 0; i < w->model->n_tensors; i++) {
 		if (w->at[i] == WEIGHTS_ELSEWHERE || w->at[i] < begin || w->at[i] >= begin + n)
 			continue;
-		seen.summed[i]++;
-		if (seen.computed[i] < seen.engine->options.micro_batches)
+		++*(replicas ? &seen.summed[i] : &seen.joined[i]);
+		if (seen.computed[i] < times(i) || (replicas && seen.joined[i] < joins(i)))
 			seen.early = i;
 	}
+}
+
+static bool is_gradient(const void *buf)
+{
+	const struct weights *w = &seen.engine->weights;
+	const char *begin = w->grad, *at = buf;
+
+	return at >= begin && at < begin + w->size * dtype_size(w->grad_type);
 }
 
 void __wrap_comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		       int root, struct comm_request *r)
 {
-	if (seen.engine && c == seen.engine->replicas &&
-	    (op == COMM_ALLREDUCE || op == COMM_REDUCE_SCATTER))
-		begun(buf, n);
+	if (seen.engine && (op == COMM_ALLREDUCE || op == COMM_REDUCE_SCATTER) &&
+	    is_gradient(buf))
+		begun(buf, n, c == seen.engine->replicas);
 	__real_comm_start(c, op, buf, n, dtype, root, r);
 }
 
@@ -87,12 +126,27 @@ void __wrap_device_norm_backward_weight(struct device *dev, const struct norm *n
 	computed(n->dbias);
 }
 
+void __wrap_device_embed_gradient(struct device *dev, const struct embedding *e)
+{
+	__real_device_embed_gradient(dev, e);
+	if (seen.engine)
+		computed(e->table);
+}
+
+void __wrap_device_positions_gradient(struct device *dev, const struct positions *p)
+{
+	__real_device_positions_gradient(dev, p);
+	if (seen.engine)
+		computed(p->table);
+}
+
 struct job {
 	struct setting s;
 	size_t bucket_bytes;
 };
 
-/* Every tensor got a gradient from every micro-batch, and was summed once, behind them. */
+/* Every tensor got a gradient from every micro-batch and every layer that has it, and was
+   summed once, behind them and behind what other stages and slices have of it. */
 static enum status check_step(int step, struct error *err)
 {
 	const struct weights *w = &seen.engine->weights;
@@ -103,18 +157,20 @@ static enum status check_step(int step, struct error *err)
 			    tensors[seen.early].name);
 	for (int i = 0; i < w->model->n_tensors; i++)
 		if (w->at[i] != WEIGHTS_ELSEWHERE &&
-		    (seen.computed[i] != seen.engine->options.micro_batches ||
+		    (seen.computed[i] != times(i) || seen.joined[i] != joins(i) ||
 		     seen.summed[i] != 1))
 			return FAIL(err, ERR_FAILED,
-				    "step %d: %s got %d gradients and was summed %d times",
-				    step, tensors[i].name, seen.computed[i], seen.summed[i]);
+				    "step %d: %s got %d gradients, was joined %d times and "
+				    "summed %d times",
+				    step, tensors[i].name, seen.computed[i], seen.joined[i],
+				    seen.summed[i]);
 	return OK;
 }
 
 static enum status train_rank(struct rank *rank, void *arg, struct error *err)
 {
 	const struct job *job = arg;
-	int batch = job->s.grid.dp * job->s.micro_batches;
+	int batch = job->s.grid.dp * job->s.micro_batches * setting_sequence(&job->s);
 	struct grid_engine g;
 	struct supply s;
 	enum status st;
@@ -163,7 +219,7 @@ static void sums_begin_behind_their_gradients(void **state)
 			.s = {.variant = (enum variant)(round % VARIANT_COUNT), .extra = 10}};
 		struct launch l = {.timeout_ms = 60000};
 		struct error err = {0};
-		char text[640];
+		char text[768];
 
 		do
 			job.s.grid = random_grid(&r);
