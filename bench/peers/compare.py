@@ -3,12 +3,11 @@
 
 A case runs in rounds. In each of them kolm and PyTorch train in turn, in fp32 and in bf16, so that
 all see the same moods of the machine; ratios are taken within a round (timings.py).
-PyTorch trains in bf16 as its users do, with autocast; it runs eagerly (no torch.compile), with the
-fastest way of updating that it has. Exit code 0; 1 if a run failed or PyTorch does not agree; 2 if
+PyTorch trains in bf16 as its users do, with autocast, and has the fastest way of updating that there
+is; a GPT eagerly or by torch.compile, whichever is faster, stacks eagerly. Exit code 0; 1 if a run failed or PyTorch does not agree; 2 if
 it could not begin.
 """
 import argparse
-import collections
 import json
 import math
 import os
@@ -18,24 +17,17 @@ import subprocess
 import sys
 import tempfile
 
-from timings import CONTENDERS, medians, ratios, show_ms, show_ratio
+from comparison import Case, Comparison, plural
+from comparison_gpt import GPT_CASES, GPTCase, GPTComparison
+from programs import HERE, Trouble, output, script
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-Case = collections.namedtuple("Case", "name dim depth batch steps warmup rounds")
 CASES = {c.name: c for c in [  # steps and warm-up are those of one round
     Case("small", 1024, 2, 64, steps=60, warmup=10, rounds=5),
     Case("default", 1024, 8, 64, steps=25, warmup=5, rounds=5),
     Case("wide", 2048, 8, 256, steps=12, warmup=2, rounds=5),
     Case("large", 8192, 8, 64, steps=4, warmup=1, rounds=3),
+    *GPT_CASES,
 ]}
-
-
-class Trouble(Exception):
-    """Why it ends here, for the user, and with which exit code."""
-
-    def __init__(self, message, code=1):
-        super().__init__(message)
-        self.code = code
 
 
 class Parser(argparse.ArgumentParser):
@@ -47,9 +39,12 @@ def case_of(word):
     if word in CASES:
         return CASES[word]
     size = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)x([1-9]\d*)", word)
+    gpt = re.fullmatch(r"gpt-" + "x".join([r"([1-9]\d*)"] * 6), word)
+    if gpt:
+        return GPTCase(word, *map(int, gpt.groups()), steps=25, warmup=5, rounds=5)
     if not size:
-        raise argparse.ArgumentTypeError(
-            f"'{word}' is none of {', '.join(CASES)}, nor DIMxDEPTHxBATCH")
+        raise argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(CASES)}, nor DIMxDEPTHxBATCH, "
+                                         "nor gpt-LAYERSxHEADSxDIMxCONTEXTxVOCABxBATCH")
     return Case(word, *map(int, size.groups()), steps=25, warmup=5, rounds=5)
 
 
@@ -71,28 +66,6 @@ def seconds(text):
     if not value > 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
     return value
-
-
-def plural(n, noun):
-    return f"{n} {noun}{'s' * (n != 1)}"
-
-
-def output(command):
-    """What a program prints; Trouble with the last line that it said if it failed."""
-    try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    except OSError as e:
-        raise Trouble(f"{command[0]}: {e.strerror}")
-    if done.returncode < 0:
-        raise Trouble(f"{os.path.basename(command[0])} was ended by signal {-done.returncode}")
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise Trouble(said[-1])
-    return done.stdout
-
-
-def script(name, *arguments):
-    return output([sys.executable, os.path.join(HERE, name), *arguments])
 
 
 def cpu_model():
@@ -128,7 +101,7 @@ def print_machine(d):
     t = d["torch"]
     print(f"CPU:     {d['cpu']}")
     print(f"kolm:    {d['kolm']['version']}; {d['kolm']['cpu']}")
-    print(f"PyTorch: {t['version']} (Python {t['python']}), eager, torch.compile off; {t['instructions']}; "
+    print(f"PyTorch: {t['version']} (Python {t['python']}), {t['instructions']}; "
           f"BLAS {t['blas']}; oneDNN {t['onednn']}")
     if t["onednn_bf16"] is False:
         print("         on this CPU it does not use oneDNN for bf16, but loops of its own")
@@ -136,97 +109,21 @@ def print_machine(d):
 
 
 def check(kolm, folder):
-    """PyTorch recomputes two short runs, on one rank and on eight. Whether it agrees, and how many
+    """PyTorch recomputes short runs, on one rank and on eight. Whether it agrees, and how many
     cores kolm sees."""
-    grids = {"one-rank": [], "2x2x2": ["--dp", 2, "--pp", 2, "--mp", 2, "--micro-batches", 4]}
+    grid = ["--dp", 2, "--pp", 2, "--mp", 2, "--micro-batches", 4]
+    stack = ["--dim", 64, "--depth", 4, "--optimizer", "momentum"]
+    gpt = ["--model", "gpt", "--layers", 2, "--heads", 4, "--dim", 64, "--context", 33, "--vocab", 65,
+           "--batch", 8, "--optimizer", "momentum", "--lr", 0.02]
+    runs = {"one-rank": stack, "2x2x2": [*stack, *grid], "gpt": gpt, "gpt-2x2x2": [*gpt, *grid]}
     run = os.path.join(folder, "run")
-    for name, grid in grids.items():
-        output([kolm, "train", "--dim", 64, "--depth", 4, "--steps", 20, "--quiet", "--optimizer", "momentum",
-                "--run-dir", run, "--overwrite", "--dump-check", os.path.join(folder, name), *grid])
+    for name, options in runs.items():
+        output([kolm, "train", *options, "--steps", 20, "--quiet", "--run-dir", run, "--overwrite",
+                "--dump-check", os.path.join(folder, name)])
     with open(os.path.join(run, "summary.json")) as f:
         cores = json.load(f)["cores"]
-    checked = subprocess.run([sys.executable, os.path.join(HERE, "check.py"), *grids], cwd=folder)
+    checked = subprocess.run([sys.executable, os.path.join(HERE, "check.py"), *runs], cwd=folder)
     return checked.returncode == 0, cores
-
-
-class Comparison:
-    """One case on so many ranks: its rounds, and what is to be said about them."""
-
-    def __init__(self, kolm, folder, case, ranks, threads, limit):
-        self.kolm, self.folder, self.limit = kolm, folder, limit
-        self.case, self.ranks, self.threads = case, ranks, threads
-        # DistributedDataParallel over gloo is compared in fp32.
-        self.contenders = CONTENDERS if ranks == 1 else ["kolm_fp32", "torch_fp32"]
-        self.rounds, self.notes, self.updates = [], [], collections.Counter()
-        self.left_out = set()
-
-    def size(self):
-        c = self.case
-        return ["--dim", c.dim, "--depth", c.depth, "--batch", c.batch, "--steps", c.steps,
-                "--warmup", c.warmup, "--threads", self.threads]
-
-    def time_kolm(self, precision):
-        run = os.path.join(self.folder, "run")
-        output([self.kolm, "train", *self.size(), "--data", "noise", "--dp", self.ranks, "--precision", precision,
-                "--quiet", "--run-dir", run, "--overwrite"])
-        with open(os.path.join(run, "metrics.jsonl")) as f:
-            rows = [json.loads(line) for line in f]
-        return [r["step_ms"] for r in rows if not r["warmup"]]
-
-    def time_torch(self, precision):
-        """None if bf16 does not work: there are CPUs and versions without."""
-        try:
-            result = json.loads(script("time_step.py", *self.size(), "--ranks", self.ranks,
-                                       "--precision", precision, "--seconds", self.limit))
-        except Trouble as t:
-            if precision == "fp32":
-                raise Trouble(f"PyTorch, {self.title()}: {t}")
-            self.notes.append(f"PyTorch can't train in bf16 here: {t}")
-            self.left_out.add(f"torch_{precision}")
-            return None
-        self.updates[result["update"]] += 1
-        if not result["warm"]:
-            self.notes.append(f"PyTorch in {precision}: one step in round {len(self.rounds) + 1} and none in later ones, "
-                              f"since --seconds {self.limit:g} were over before its warm-up was")
-            self.left_out.add(f"torch_{precision}")
-        return result["step_ms"]
-
-    def run_round(self):
-        times = {}
-        for who in self.contenders:
-            program, precision = who.split("_")
-            if who in self.left_out:
-                continue
-            measured = self.time_kolm(precision) if program == "kolm" else self.time_torch(precision)
-            if measured:
-                times[who] = measured
-        self.rounds.append(times)
-
-    def title(self):
-        c = self.case
-        return f"dim {c.dim}, depth {c.depth}, batch {c.batch}"
-
-    def to_json(self):
-        return {"case": self.case.name, "dim": self.case.dim, "depth": self.case.depth, "batch": self.case.batch,
-                "ranks": self.ranks, "threads": self.threads, "optimizer": "sgd",
-                "ms": medians(self.rounds), "ratios": ratios(self.rounds), "rounds": self.rounds,
-                "torch_updates": dict(self.updates), "notes": self.notes}
-
-    def print(self):
-        ms, ratio = medians(self.rounds), ratios(self.rounds)
-        peer = "PyTorch" if self.ranks == 1 else "DDP over gloo"
-        rows = [("ms per step", "fp32", "bf16", "fp32 / bf16")]
-        for name, program in ("kolm", "kolm"), (peer, "torch"):
-            rows.append((name, *(show_ms(ms.get(f"{program}_{p}")) for p in ("fp32", "bf16")),
-                         show_ratio(ratio.get(program))))
-        rows.append((f"{peer} / kolm", show_ratio(ratio.get("fp32")), show_ratio(ratio.get("bf16")), ""))
-        columns = 4 if self.ranks == 1 else 2
-        print(f"\n{self.case.name}: {self.title()}; {plural(len(self.rounds), 'round')}")
-        for row in rows:
-            print(f"  {row[0]:20}" + "".join(f"{cell:>22}" for cell in row[1:columns]).rstrip())
-        for note in self.notes:
-            print(f"  {note}")
-        print(f"  PyTorch's updates: {', '.join(f'{way} {n}' for way, n in self.updates.items())}", flush=True)
 
 
 def write_json(path, document):
@@ -245,9 +142,10 @@ def write_json(path, document):
 def parse():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kolm", default="build/kolm", help="the binary (default: %(default)s)")
-    parser.add_argument("--cases", type=cases_of, default="small,default,wide,large",
-                        help="which, with commas between; also DIMxDEPTHxBATCH (default: %(default)s)")
-    parser.add_argument("--rounds", type=positive, help="of every case (default: 5, large 3)")
+    parser.add_argument("--cases", type=cases_of, default=",".join(CASES),
+                        help="which, with commas between; also DIMxDEPTHxBATCH for a stack and "
+                        "gpt-LAYERSxHEADSxDIMxCONTEXTxVOCABxBATCH (default: %(default)s)")
+    parser.add_argument("--rounds", type=positive, help="of every case (default: 5, of large ones 3)")
     parser.add_argument("--ranks", type=lambda text: [positive(n) for n in text.split(",")], default="1,2",
                         help="how many, one after the other; 1: fp32 and bf16, more: fp32 against "
                         "DistributedDataParallel (default: %(default)s)")
@@ -261,6 +159,7 @@ def parse():
 
 def compare(a, folder):
     kolm = os.path.abspath(a.kolm)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "compiled")  # for all rounds
     document = {"schema": "kolm.peers/1", "cpu": cpu_model(), "kolm": describe_kolm(kolm),
                 "torch": describe_torch(), "agrees": False, "comparisons": []}
     write_json(a.json, document)
@@ -269,9 +168,10 @@ def compare(a, folder):
     for ranks in a.ranks:
         threads = max(1, (a.threads or cores) // ranks)
         print(f"\n{plural(ranks, 'rank')}, {plural(threads, 'thread')} each (PyTorch's default is "
-              f"{document['torch']['default_threads']}), SGD; medians of the rounds, ratios with lowest..highest")
+              f"{document['torch']['default_threads']}), stacks by SGD, GPTs by AdamW; medians of the rounds, ratios with lowest..highest")
         for case in a.cases:
-            c = Comparison(kolm, folder, case, ranks, threads, a.seconds)
+            kind = GPTComparison if isinstance(case, GPTCase) else Comparison
+            c = kind(kolm, folder, case, ranks, threads, a.seconds)
             for _ in range(a.rounds or case.rounds):
                 c.run_round()
             c.print()

@@ -48,7 +48,7 @@ def describe():
             "numpy": numpy.__version__, "blas": blas(config), "onednn": found(r"MKL-DNN v([\d.]+)", config),
             "onednn_bf16": onednn_has_bf16(),
             "instructions": found(r"CPU capability usage: (\S+)", config),
-            "default_threads": torch.get_num_threads(), "compiled": False}
+            "default_threads": torch.get_num_threads()}
 
 
 if __name__ == "__main__":

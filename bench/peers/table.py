@@ -3,14 +3,14 @@
 
     table.py MAIN.json [OTHER.json...]
 
-One file per PyTorch, the main one first; kolm's ms are those of the first. Prints Markdown: a row per
+One file per PyTorch, the main one first; kolm's figures are those of the first. Prints Markdown: a row per
 case, rank count and precision, and how much bf16 gains.
 """
 import argparse
 import json
 import sys
 
-from timings import show_ms, show_ratio
+from timings import show_ms, show_ratio, show_speed
 
 SCHEMA = "kolm.peers/1"
 
@@ -29,11 +29,18 @@ def read(path):
 
 
 def key(c):
-    return c["dim"], c["depth"], c["batch"], c["ranks"]
+    return c["case"], c["ranks"]
+
+
+def is_gpt(c):
+    return c.get("model") == "gpt"
 
 
 def label(c):
-    text = f"dim {c['dim']}, depth {c['depth']}, batch {c['batch']}"
+    if is_gpt(c):
+        text = f"{c['layers']} / {c['heads']} / {c['dim']}, context {c['context']}, batch {c['batch']}, vocabulary {c['vocab']}"
+    else:
+        text = f"dim {c['dim']}, depth {c['depth']}, batch {c['batch']}"
     return text if c["ranks"] == 1 else f"{text}, {c['ranks']} ranks (DDP over gloo)"
 
 
@@ -46,20 +53,40 @@ def row(*cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def speeds(documents, others):
-    """ms of kolm and of every PyTorch, with the ratio of the rounds."""
-    head = ["case", "type", "kolm"]
+def head(documents, *more):
+    cells = ["case", "type", "kolm", *more]
     for d in documents:
-        head += [name(d), "ratio"]
-    yield row(*head)
-    yield "|" + "---|" * len(head)
-    for c in documents[0]["comparisons"]:
+        cells += [name(d), "ratio"]
+    return row(*cells) + "\n|" + "---|" * len(cells)
+
+
+def stacks(documents, others, comparisons):
+    """ms of kolm and of every PyTorch, with the ratio of the rounds."""
+    yield head(documents)
+    for c in comparisons:
         for precision in "fp32", "bf16":
             if f"kolm_{precision}" not in c["ms"]:
                 continue
             cells = [label(c), precision, show_ms(c["ms"][f"kolm_{precision}"])]
             for one in [c, *(o.get(key(c)) for o in others)]:
                 cells += [show_ms(one and one["ms"].get(f"torch_{precision}")),
+                          show_ratio(one and one["ratios"].get(precision))]
+            yield row(*cells)
+
+
+def gpts(documents, others, comparisons):
+    """Tokens per second of kolm and of every PyTorch, and what kolm needs of the machine."""
+    yield head(documents, "share of peak", "MB (PyTorch)")
+    for c in comparisons:
+        for precision in "fp32", "bf16":
+            ours, theirs = f"kolm_{precision}", f"torch_{precision}"
+            if ours not in c["ms"]:
+                continue
+            cells = [label(c), precision, show_speed(c["tokens_per_s"][ours]), f"{c['share_of_peak'][precision]:.2f}",
+                     f"{c['peak_mb'][ours]:.0f} ({c['peak_mb'].get(theirs, 0):.0f})"]
+            for one in [c, *(o.get(key(c)) for o in others)]:
+                way = one and one["torch_ways"].get(precision)
+                cells += [show_speed(one and one["tokens_per_s"].get(theirs)) + (f", {way}" if way else ""),
                           show_ratio(one and one["ratios"].get(precision))]
             yield row(*cells)
 
@@ -84,9 +111,13 @@ def main():
         print(f"table.py: {e}", file=sys.stderr)
         return 2
     others = [{key(c): c for c in d["comparisons"]} for d in documents[1:]]
-    print(f"{documents[0]['cpu']}, kolm {documents[0]['kolm']['version']} on {documents[0]['kolm']['cpu']}; "
-          "SGD, ms per step:\n")
-    print("\n".join(speeds(documents, others)), "", *gains(documents, others), sep="\n")
+    print(f"{documents[0]['cpu']}, kolm {documents[0]['kolm']['version']} on {documents[0]['kolm']['cpu']}")
+    comparisons = documents[0]["comparisons"]
+    for title, rows, chosen in [("SGD, ms per step", stacks, [c for c in comparisons if not is_gpt(c)]),
+                                ("GPT, AdamW, tokens per second", gpts, [c for c in comparisons if is_gpt(c)])]:
+        if chosen:
+            print(f"\n{title}:\n", *rows(documents, others, chosen), sep="\n")
+    print("", *gains(documents, others), sep="\n")
     return 0
 
 

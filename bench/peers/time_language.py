@@ -26,6 +26,15 @@ from time_step import fastest_optimizer
 CLIP = 1.0
 
 
+def attention(q, k, v):
+    if hasattr(functional, "scaled_dot_product_attention"):
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    # Before PyTorch 2.0 everybody wrote it like this.
+    length, width = q.shape[-2:]
+    scores = q @ k.transpose(-2, -1) * width ** -0.5
+    return scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), float("-inf")).softmax(-1) @ v
+
+
 class Block(nn.Module):
     def __init__(self, heads, dim):
         super().__init__()
@@ -38,7 +47,7 @@ class Block(nn.Module):
         batch, context, dim = x.shape
         q, k, v = (part.view(batch, context, self.heads, dim // self.heads).transpose(1, 2)
                    for part in self.qkv(x).split(dim, dim=2))
-        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = attention(q, k, v)
         return self.out(y.transpose(1, 2).reshape(batch, context, dim))
 
     def forward(self, x):
@@ -86,6 +95,8 @@ def time_steps(a, model, optimizer):
         train_step(model, optimizer, tokens, labels, a.precision == "bf16")
         now = time.perf_counter()
         times.append((now - start) * 1e3)
+        if a.compile and len(times) == 1:
+            began = now  # that was the compiler
         # Ranks that looked at their own clocks would not all stop behind the same step.
         if a.ranks == 1 and now - began > a.seconds:
             break

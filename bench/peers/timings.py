@@ -37,6 +37,16 @@ def ratios(rounds):
     return result
 
 
+def speeds(rounds, tokens):
+    """Tokens per second of everyone who ran: of the rounds' medians the median and the ends."""
+    result = {}
+    for who in CONTENDERS:
+        each = [1e3 * tokens / statistics.median(r[who]) for r in rounds if who in r]
+        if each:
+            result[who] = {"median": statistics.median(each), "min": min(each), "max": max(each)}
+    return result
+
+
 def digits(value):
     """Three of them, or all that stand before the point."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
@@ -50,3 +60,7 @@ def show_ratio(ratio):
     if ratio is None:
         return "-"
     return f"{digits(ratio['median'])} ({digits(ratio['min'])}..{digits(ratio['max'])})"
+
+
+def show_speed(speed):
+    return "-" if speed is None else f"{speed['median']:,.0f} ({speed['min']:,.0f}..{speed['max']:,.0f})"

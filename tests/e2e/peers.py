@@ -9,6 +9,9 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "peers"))
 import compare  # noqa: E402
+import comparison  # noqa: E402
+import comparison_gpt  # noqa: E402
+import programs  # noqa: E402
 import table  # noqa: E402
 from timings import CONTENDERS, medians, ratios, show_ms, show_ratio  # noqa: E402
 
@@ -65,13 +68,13 @@ class MadeUp(compare.Comparison):
         return super().time_torch(precision)
 
     def run(self, rounds):
-        before = compare.script
-        compare.script = self.answer
+        before = comparison.script
+        comparison.script = self.answer
         try:
             for _ in range(rounds):
                 self.run_round()
         finally:
-            compare.script = before
+            comparison.script = before
         return self
 
     def answer(self, _, *arguments):
@@ -115,6 +118,58 @@ class Rounds(unittest.TestCase):
         self.assertEqual(c.to_json()["ratios"]["bf16"]["rounds"], 1)
 
 
+class MadeUpGPT(comparison_gpt.GPTComparison):
+    """PyTorch's two ways take what is given; kolm 1 ms and 100 MB."""
+
+    def __init__(self, eager, compiled):
+        super().__init__("kolm", "folder", compare.case_of("gpt-1x2x8x16x65x4"), 1, 1, 30.0)
+        self.took, self.order = {False: eager, True: compiled}, []
+
+    def time_kolm(self, precision):
+        self.peaks[f"kolm_{precision}"].append(100 * 1024)
+        self.shares[precision].append(0.5)
+        return [1.0]
+
+    def run_torch(self, precision, compiled):
+        self.order.append((precision, compiled))
+        if isinstance(self.took[compiled], Exception):
+            raise self.took[compiled]
+        return {"update": "fused", "warm": True, "step_ms": [self.took[compiled]], "peak_kb": 300 * 1024}
+
+
+class GPT(unittest.TestCase):
+    def run_rounds(self, eager, compiled, rounds):
+        c = MadeUpGPT(eager, compiled)
+        for _ in range(rounds):
+            c.run_round()
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            c.print()
+        return c, c.to_json(), out.getvalue()
+
+    def test_the_faster_way_goes_on(self):
+        for eager, compiled in (2.0, 4.0), (4.0, 2.0):
+            c, document, said = self.run_rounds(eager, compiled, 3)
+            both, then = [False, True], [compiled < eager]
+            self.assertEqual([way for p, way in c.order if p == "bf16"], both + then + then)
+            self.assertEqual(document["ratios"]["fp32"], {"median": 2, "min": 2, "max": 2, "rounds": 3})
+            self.assertEqual(document["tokens_per_s"]["torch_fp32"]["median"], 32000)
+            self.assertEqual(document["torch_tried_ms"]["bf16"], {"eager": eager, "compiled": compiled})
+            self.assertIn("64,000 (64,000..64,000)", said)
+
+    def test_no_compiler(self):
+        c, document, said = self.run_rounds(3.0, compare.Trouble("no g++"), 2)
+        self.assertEqual(document["torch_ways"], {"fp32": "eager", "bf16": "eager"})
+        self.assertEqual(said.count("torch.compile does not work here, in fp32: no g++"), 1)
+        self.assertEqual(document["peak_mb"], {"kolm_fp32": 100, "torch_fp32": 300, "kolm_bf16": 100, "torch_bf16": 300})
+
+    def test_memory_of_all_processes(self):
+        hold = "import time; x = bytearray(%d << 20); time.sleep(0.5)"
+        program = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', '{hold % 90}']); {hold % 60}; p.wait()"
+        self.assertGreater(programs.peak_kb([sys.executable, "-c", program]), 150 << 10)
+        with self.assertRaisesRegex(compare.Trouble, "^ValueError: no$"):
+            programs.peak_kb([sys.executable, "-c", "raise ValueError('no')"])
+
+
 class Table(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -138,6 +193,17 @@ class Table(unittest.TestCase):
         self.assertIn("| case | type | kolm | PyTorch 2.0 (beads) | ratio | PyTorch 1.0 (beads) | ratio |", out.getvalue())
         self.assertIn("| fp32 | 1.00 | 2.00 | 2.00 (2.00..2.00) | 5.00 | 5.00 (5.00..5.00) |", out.getvalue())
         self.assertIn("| bf16 | 1.00 | 4.00 | 4.00 (4.00..4.00) | - | - |", out.getvalue())
+
+    def test_tokens_per_second(self):
+        c = MadeUpGPT(2.0, 4.0)
+        c.run_round()
+        before, sys.argv = sys.argv, ["table.py", self.file("2.0", [c])]
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(table.main(), 0)
+        sys.argv = before
+        self.assertNotIn("ms per step", out.getvalue())
+        self.assertIn("| 1 / 2 / 8, context 16, batch 4, vocabulary 65 | fp32 | 64,000 (64,000..64,000) | 0.50 | 100 (300) | "
+                      "32,000 (32,000..32,000), eager | 2.00 (2.00..2.00) |", out.getvalue())
 
 
 if __name__ == "__main__":

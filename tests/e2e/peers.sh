@@ -11,6 +11,7 @@ compare() { "$python" "$peers/compare.py" --kolm "$KOLM" "$@"; }
 compare --help >said.txt || fail "--help"
 grep -q -- --json said.txt || fail "--help: $(cat said.txt)"
 expect_error 2 "'tiny' is none of small, .*DIMxDEPTHxBATCH" compare --cases tiny
+expect_error 2 "'gpt-1x2x8' is none of .*gpt-LAYERSx" compare --cases gpt-1x2x8
 expect_error 2 "'8x0x8' is none of" compare --cases small,8x0x8
 expect_error 2 "--ranks: '0' is not" compare --ranks 1,0
 expect_error 2 "--rounds: 'x' is not" compare --rounds x
@@ -30,8 +31,8 @@ PYTHONPATH=without expect_error 2 "no PyTorch with NumPy for .*nor is there this
 
 "$python" -c 'import torch, numpy' 2>/dev/null || { echo "no PyTorch: nothing was compared"; exit 0; }
 expect_error 2 "nowhere/out.json can't be written" compare --json nowhere/out.json
-compare --cases 24x2x4 --rounds 1 --ranks 1 --json out.json >said.txt 2>&1 || fail "$(cat said.txt)"
-for line in '^CPU: ' '^kolm: .*cpu \(' '^PyTorch: .*torch.compile off.*BLAS' '^one-rank: .*: ok$' '^2x2x2: .*: ok$' 'PyTorch / kolm  .*\.\.'; do
+compare --cases 24x2x4,gpt-1x2x8x6x17x4 --rounds 1 --ranks 1 --json out.json >said.txt 2>&1 || fail "$(cat said.txt)"
+for line in '^CPU: ' '^kolm: .*cpu \(' '^PyTorch: .*BLAS' '^one-rank: .*: ok$' '^2x2x2: .*: ok$' '^gpt-2x2x2: .*: ok$' '^gpt-1x2x8x6x17x4: ' "kolm's share of peak" 'MB, kolm' 'PyTorch / kolm  .*\.\.'; do
 	grep -qE "$line" said.txt || fail "no '$line': $(cat said.txt)"
 done
 "$python" "$peers/table.py" out.json out.json >table.txt || fail "table"
