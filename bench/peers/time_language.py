@@ -125,6 +125,7 @@ def run_rank(rank, a, meeting):
     torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank,
                                          world_size=a.ranks)
     measure(a, rank)
+    torch.distributed.barrier()  # who is still talking would not survive that another is gone
     torch.distributed.destroy_process_group()
 
 
