@@ -158,7 +158,7 @@ static void load_block(struct view from, size_t row, int head, int n, int width,
 	memset(to, 0, (size_t)(rows - n) * (size_t)row_size * sizeof(float));
 }
 
-/* Rows of a head that will be loaded soon. */
+/* Rows of a head that will be loaded, or written, soon. */
 struct coming {
 	const char *at;
 	size_t stride, bytes;
@@ -174,14 +174,16 @@ static struct coming coming_of(struct view v, size_t row, int head, int n, int w
 			       v.stride * size, (size_t)width * size, imax(0, n)};
 }
 
-/* Those that one tile of products has the time for. */
+/* Those of two that one tile of products has the time for. */
 static void fetch(const struct coming *c, int tile)
 {
-	int end = imin((tile + 1) * PRODUCT_ROWS, c->rows);
+	for (const struct coming *last = c + 1; c <= last; c++) {
+		int end = imin((tile + 1) * PRODUCT_ROWS, c->rows);
 
-	for (int r = tile * PRODUCT_ROWS; r < end; r++)
-		for (size_t i = 0; i < c->bytes; i += LINE)
-			__builtin_prefetch(c->at + (size_t)r * c->stride + i, 0, 2);
+		for (int r = tile * PRODUCT_ROWS; r < end; r++)
+			for (size_t i = 0; i < c->bytes; i += LINE)
+				__builtin_prefetch(c->at + (size_t)r * c->stride + i, 0, 2);
+	}
 }
 
 /* to[column][row] = from[row][column], of multiples of 4; to has rows of QUERIES. */
@@ -219,7 +221,7 @@ struct pairing {
 	int vecs;      /* of queries */
 	int ahead;     /* query i looks at key k of the block if i >= k + ahead */
 	int width, row_size;
-	struct coming coming[3]; /* fetched while the products are computed */
+	struct coming coming[3][2]; /* fetched while products are computed, two with each */
 };
 
 static struct pairing pairing_of(const struct attention *a, const struct attention_block *b,
@@ -252,7 +254,7 @@ INLINE int first_vector(const struct pairing *p, int k)
 /* (keys, queries) of rows of k times columns of q; what no query of a vector looks at is not
    computed. */
 static void multiply_scores(const struct pairing *p, const float *k, const float *q,
-			    float *scores)
+			    float *scores, const struct coming *coming)
 {
 	struct tiling tiling = tile_rows(p->keys, PRODUCT_ROWS);
 
@@ -260,7 +262,7 @@ static void multiply_scores(const struct pairing *p, const float *k, const float
 		int skipped = first_vector(p, r) * VL;
 
 		n = tiling.size + (t < tiling.larger);
-		fetch(&p->coming[0], t);
+		fetch(coming, t);
 		product_rows((struct product){.a = k + r * p->row_size,
 					      .a_stride = (size_t)p->row_size,
 					      .b = q + skipped,
@@ -281,8 +283,7 @@ static void multiply_queries(const struct pairing *p, const float *probabilities
 
 	for (int t = 0, r = 0, n; t < tiling.tiles; t++, r += n) {
 		n = tiling.size + (t < tiling.larger);
-		fetch(&p->coming[1], t);
-		fetch(&p->coming[2], t);
+		fetch(p->coming[2], t);
 		product_rows((struct product){.a = probabilities + r,
 					      .a_stride = QUERIES,
 					      .b = v,
@@ -329,25 +330,31 @@ static const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 /* ---- dropout ---- */
 
-/* The generator's words, (keys, queries); rows is room for them query by query. */
+/* Those of a query for its first n keys. */
+INLINE void draw_row(const struct dropout *d, uint64_t at, int n, uint32_t *to)
+{
+	uint32_t row[KEYS + RNG_WORDS + RNG_BLOCKS * RNG_WORDS];
+	int skipped = (int)(at % RNG_WORDS), end = skipped + n;
+	uint32_t *words = skipped ? row : to;
+
+	for (int i = 0; i < end; i += RNG_BLOCKS * RNG_WORDS)
+		random_words(d, (at + (uint64_t)i) / RNG_WORDS, words + i);
+	if (skipped)
+		memcpy(to, row + skipped, (size_t)n * sizeof(*row));
+}
+
+/* The generator's words, (keys, queries), where a query looks at a key; rows is room for them
+   query by query. */
 static void draw_words(const struct pairing *p, float *rows, float *words)
 {
 	const struct attention *a = p->a;
-	uint32_t row[KEYS + RNG_WORDS + RNG_BLOCKS * RNG_WORDS];
 	int64_t first = a->first_row + (int64_t)p->b->sequence * a->queries + p->b->query;
 
 	for (int i = 0; i < p->b->n; i++) {
-		uint64_t at =
-			(uint64_t)(((first + i) * a->all_heads + a->first_head + p->b->head) *
-					   a->keys +
-				   p->key);
-		int skipped = (int)(at % RNG_WORDS);
-		int blocks = (int)ceil_div(skipped + p->keys, RNG_WORDS);
+		int64_t row = (first + i) * a->all_heads + a->first_head + p->b->head;
 
-		for (int b = 0; b < blocks; b += RNG_BLOCKS)
-			random_words(&a->drop, at / RNG_WORDS + (uint64_t)b,
-				     row + b * RNG_WORDS);
-		memcpy(rows + i * KEYS, row + skipped, (size_t)p->keys * sizeof(*row));
+		draw_row(&a->drop, (uint64_t)(row * a->keys + p->key), keys_seen(p, i),
+			 (uint32_t *)rows + i * KEYS);
 	}
 	transpose(rows, (int)round_up(p->b->n, 4), KEYS, words);
 }

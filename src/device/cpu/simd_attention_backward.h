@@ -151,8 +151,8 @@ static void add_keys(const struct pairing *p, const struct backward_room *room)
 
 	load_block(a->k, key_row(p), kv_head_of(p), p->keys, a->width, 1, room->k);
 	load_block(a->v, key_row(p), kv_head_of(p), p->keys, a->width, 1, room->v);
-	multiply_scores(p, room->k, room->q_columns, room->p);
-	multiply_scores(p, room->v, room->dout_columns, room->ds);
+	multiply_scores(p, room->k, room->q_columns, room->p, p->coming[0]);
+	multiply_scores(p, room->v, room->dout_columns, room->ds, p->coming[1]);
 	derive(p, room);
 	add_to_keys(p, room->p, room->dout, room->dv + at);
 	add_to_keys(p, room->ds, room->q, room->dk + at);
@@ -184,21 +184,29 @@ static struct attention_block block_of(const struct attention *a, int sequence, 
 					.n = imin(QUERIES, a->queries - query)};
 }
 
-/* What comes after a block of keys: the next one, or the next block of queries. */
+/* What comes after a block of keys: the next one; or the result, and the next block of
+   queries. */
 static void look_behind(struct pairing *p, const struct attention_block *next)
 {
 	const struct attention *a = p->a;
-	int left = p->b->query + p->b->n - p->key - p->keys, width = a->width;
-	size_t row = key_row(p) + (size_t)p->keys;
+	int left = imin(KEYS, p->b->query + p->b->n - p->key - p->keys), width = a->width;
+	int kv_head = kv_head_of(p);
+	size_t row = key_row(p);
 
 	if (left > 0) {
-		p->coming[0] = coming_of(a->k, row, kv_head_of(p), imin(KEYS, left), width);
-		p->coming[1] = coming_of(a->v, row, kv_head_of(p), imin(KEYS, left), width);
-	} else if (next) {
+		row += (size_t)p->keys;
+		p->coming[0][0] = coming_of(a->k, row, kv_head, left, width);
+		p->coming[1][0] = coming_of(a->v, row, kv_head, left, width);
+		return;
+	}
+	p->coming[0][0] = coming_of(a->dq, row, p->b->head, p->b->n, width);
+	p->coming[2][0] = coming_of(a->dk, row, kv_head, p->keys, width);
+	p->coming[2][1] = coming_of(a->dv, row, kv_head, p->keys, width);
+	if (next) {
 		row = (size_t)next->sequence * (size_t)a->queries + (size_t)next->query;
-		p->coming[0] = coming_of(a->q, row, next->head, next->n, width);
-		p->coming[1] = coming_of(a->dout, row, next->head, next->n, width);
-		p->coming[2] = coming_of(a->out, row, next->head, next->n, width);
+		p->coming[0][1] = coming_of(a->q, row, next->head, next->n, width);
+		p->coming[1][0] = coming_of(a->dout, row, next->head, next->n, width);
+		p->coming[1][1] = coming_of(a->out, row, next->head, next->n, width);
 	}
 }
 

@@ -98,8 +98,8 @@ static void put_results(const struct attention *a, const struct attention_block 
 	}
 }
 
-/* What comes after a block of keys: the next one, or what the next block of queries begins
-   with. */
+/* What comes after a block of keys: the next one; or the result, and what the next block of
+   queries begins with. */
 static void look_ahead(struct pairing *p, const struct attention_block *next)
 {
 	const struct attention *a = p->a;
@@ -109,17 +109,20 @@ static void look_ahead(struct pairing *p, const struct attention_block *next)
 	size_t row = (size_t)b->sequence * (size_t)a->keys + (size_t)key;
 
 	if (left > 0) {
-		p->coming[0] =
-			coming_of(a->k, row, b->head / group, imin(KEYS, left), a->width);
-		p->coming[1] =
-			coming_of(a->v, row, b->head / group, imin(KEYS, left), a->width);
-	} else if (next) {
+		left = imin(KEYS, left);
+		p->coming[0][0] = coming_of(a->k, row, b->head / group, left, a->width);
+		p->coming[2][0] = coming_of(a->v, row, b->head / group, left, a->width);
+		return;
+	}
+	row = (size_t)b->sequence * (size_t)a->queries + (size_t)b->query;
+	p->coming[0][0] = coming_of(a->out, row, b->head, b->n, a->width);
+	if (next) {
 		row = (size_t)next->sequence * (size_t)a->queries + (size_t)next->query;
-		p->coming[0] = coming_of(a->q, row, next->head, next->n, a->width);
+		p->coming[0][1] = coming_of(a->q, row, next->head, next->n, a->width);
 		row = (size_t)next->sequence * (size_t)a->keys;
 		left = imin(KEYS, a->first + next->query + next->n);
-		p->coming[1] = coming_of(a->k, row, next->head / group, left, a->width);
-		p->coming[2] = coming_of(a->v, row, next->head / group, left, a->width);
+		p->coming[2][0] = coming_of(a->k, row, next->head / group, left, a->width);
+		p->coming[2][1] = coming_of(a->v, row, next->head / group, left, a->width);
 	}
 }
 
@@ -143,7 +146,7 @@ static void simd_attention_forward(const struct attention *a, const struct atten
 
 		look_ahead(&p, next);
 		load_block(a->k, row, kv_head, p.keys, a->width, 1, room.rows);
-		multiply_scores(&p, room.rows, room.columns, room.scores);
+		multiply_scores(&p, room.rows, room.columns, room.scores, p.coming[0]);
 		soften(&p, &room);
 		load_block(a->v, row, kv_head, p.keys, a->width, 1, room.rows);
 		multiply_queries(&p, room.scores, room.rows, room.factors, key == 0, room.out);
