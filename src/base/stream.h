@@ -21,6 +21,7 @@ enum stream_kind {
 	STREAM_WINDOW,	   /* of all samples: where in a text they begin */
 	STREAM_TOKEN,	   /* of all samples: made-up tokens */
 	STREAM_FOLLOW,	   /* id: what they follow from */
+	STREAM_SAMPLE,	   /* id: number of a token that is chosen */
 };
 
 static inline uint64_t stream_id(enum stream_kind kind, uint64_t id)

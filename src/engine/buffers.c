@@ -43,12 +43,17 @@ static int most_alive(const struct order *o, int chunk, int since, enum action_k
 	return most;
 }
 
-bool order_is_split(const struct order *o)
+static bool order_has(const struct order *o, enum action_kind kind)
 {
 	for (int i = 0; i < o->count; i++)
-		if (o->actions[i].kind == ACTION_I)
+		if (o->actions[i].kind == kind)
 			return true;
 	return false;
+}
+
+bool order_is_split(const struct order *o)
+{
+	return order_has(o, ACTION_I);
 }
 
 /* Memory that is handed out piece by piece; base is NULL while sizes are added up. */
@@ -97,6 +102,30 @@ static void place_slot(struct plan *p, const struct chunk *c, struct slot *s)
 		take_rooms(p, l->saved, l->n_saved, saved);
 		saved += l->n_saved;
 	}
+}
+
+/* Where there is no way back, what goes from layer to layer takes turns in two places, and all
+   have their rooms in one. */
+static void place_passage(struct plan *p, const struct chunk *c, struct slot *s)
+{
+	const struct layer *last = p->model->layers[c->first + c->count - 1];
+	struct view *saved = s->saved;
+	size_t start;
+
+	s->input[c->count] = take(p, layer_out(last), p->type, last->out_spread);
+	start = p->most = p->at;
+	for (int i = 0; i < c->count; i++) {
+		const struct layer *l = p->model->layers[c->first + i];
+
+		if (l != last) {
+			s->input[i + 1] = p->b->inner[i % 2];
+			s->input[i + 1].stride = stride_of(layer_out(l), p->type);
+		}
+		p->at = start;
+		take_rooms(p, l->saved, l->n_saved, saved);
+		saved += l->n_saved;
+	}
+	p->at = p->most;
 }
 
 /* Where weights get their gradients later, a flow keeps those of all layers; otherwise only
@@ -171,10 +200,10 @@ static size_t place_all(struct buffers *b, struct plan *p, const struct chunk *c
 		for (int i = 0; i < cb->inputs.n; i++)
 			cb->input[i] = take(p, in, p->type, first->in_spread);
 		for (int i = 0; i < cb->slots.n; i++)
-			place_slot(p, c, &cb->slot[i]);
+			(b->forward_only ? place_passage : place_slot)(p, c, &cb->slot[i]);
 		for (int i = 0; i < cb->flows.n; i++)
 			place_flow(p, c, &cb->flow[i], cb->whole);
-		for (int i = 0; i < DX_BUFFERS && !c->begins; i++)
+		for (int i = 0; i < DX_BUFFERS && !c->begins && !b->forward_only; i++)
 			cb->dx[i] = take(p, in, p->type, first->in_spread);
 	}
 	end = most = p->at;
@@ -229,10 +258,10 @@ static bool make_views(struct chunk_buffers *cb, const struct model *m, const st
 	count_rooms(m, c, &saved, &kept);
 	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
 	cb->slot = calloc(slots, sizeof(*cb->slot));
-	cb->flow = calloc(flows, sizeof(*cb->flow));
+	cb->flow = calloc(flows + 1, sizeof(*cb->flow));
 	cb->views = calloc(slots * (n + 1 + saved) + flows * (n + kept) + kept + 1,
 			   sizeof(*cb->views));
-	cb->done = calloc(flows * n, sizeof(*cb->done));
+	cb->done = calloc(flows * n + 1, sizeof(*cb->done));
 	if (!cb->input || !cb->slot || !cb->flow || !cb->views || !cb->done)
 		return false;
 	at = cb->views;
@@ -262,10 +291,12 @@ static bool count_chunk(struct chunk_buffers *cb, const struct chunk *chunks, in
 {
 	const struct chunk *c = &chunks[k];
 	bool split = order_is_split(o);
-	int alive = most_alive(o, k, k, ACTION_F, ACTION_F);
-	int flows = count_flows(chunks, n_chunks, o, k);
+	bool forward_only = order_has(o, ACTION_E); /* one after the other */
+	int alive = forward_only ? 1 : most_alive(o, k, k, ACTION_F, ACTION_F);
+	int flows = forward_only ? 0 : count_flows(chunks, n_chunks, o, k);
 
-	assert(alive > 0 && flows > 0 && c->count > 0); /* every chunk has layers and work */
+	assert(alive > 0 && c->count > 0); /* every chunk has layers and work */
+	assert(flows > 0 || forward_only);
 	cb->whole = split || (early && !c->begins);
 	return pool_init(&cb->inputs, c->begins ? 0 : alive + 1, micro_batches) &&
 	       pool_init(&cb->slots, alive, micro_batches) &&
@@ -280,7 +311,9 @@ enum status buffers_init(struct buffers *b, const struct weights *w, const struc
 	enum status st = OK;
 	bool ok;
 
-	*b = (struct buffers){.dev = w->dev, .n_chunks = n_chunks};
+	*b = (struct buffers){.dev = w->dev,
+			      .n_chunks = n_chunks,
+			      .forward_only = order_has(order, ACTION_E)};
 	b->chunks = calloc((size_t)n_chunks, sizeof(*b->chunks));
 	ok = b->chunks != NULL;
 	for (int k = 0; ok && k < n_chunks; k++)

@@ -34,12 +34,13 @@ struct buffers {
 	struct device *dev; /* borrowed */
 	int n_chunks;
 	struct chunk_buffers *chunks;
-	struct view inner[2]; /* gradients between layers of a chunk, in turn */
+	bool forward_only;    /* nothing is kept: no flows, and layers have the same rooms */
+	struct view inner[2]; /* between layers of a chunk, in turn: gradients, or then rows */
 	void *memory;
 };
 
 /* For micro-batches of so many rows. early: the gradient of a chunk's input is sent before
-   those of its weights are computed. */
+   those of its weights are computed. An order of an evaluation keeps nothing. */
 enum status buffers_init(struct buffers *b, const struct weights *w, const struct chunk *chunks,
 			 int n_chunks, const struct order *order, int rows, int micro_batches,
 			 bool early, struct error *err);

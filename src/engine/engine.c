@@ -162,6 +162,8 @@ static enum status allocate(struct engine *e, struct error *err)
 	if (!o->plan)
 		TRY(comm_alloc(o->world, (size_t)e->ranks * sizeof(*e->reports),
 			       (void **)&e->reports, err));
+	if (o->forward_only && o->model->tokens)
+		TRY(engine_open_sequence(e, err));
 out:
 	return st;
 }
@@ -230,40 +232,53 @@ static enum status place_chunks(struct engine *e, struct error *err)
 	return OK;
 }
 
-static enum status build(struct engine *e, struct error *err)
+/* What only training needs. */
+static enum status build_training(struct engine *e, bool computes, struct error *err)
 {
 	const struct engine_options *o = &e->options;
-	const struct order *order = &o->schedule->orders[e->at.pp];
-	bool computes = !o->plan && !device_is_virtual(e->dev);
-	struct weights_options weights = {
-		.shard = e->at.mp,
-		.type = o->type,
-		.grad_type = o->grad_type,
-		.plan = !computes,
-		.seed = o->seed,
-		.share_params = (o->zero || o->grad_sync == SYNC_MASTER) && o->grid.dp > 1};
+	struct sync_groups groups = {e->replicas, e->slices, e->holders};
 	struct sync_options sync = {.count = o->grid.dp,
 				    .number = e->at.dp,
 				    .kind = o->grad_sync,
 				    .bucket_bytes = o->bucket_bytes,
 				    .zero = o->zero,
 				    .overlap = !o->base};
-	struct sync_groups groups;
+	enum status st;
+
+	TRY(sync_init(&e->sync, &e->weights, e->chunks, e->n_chunks, &groups, &sync, err));
+	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
+		       o->grad_type, err));
+	TRY(make_master(e, computes, err));
+out:
+	return st;
+}
+
+static enum status build(struct engine *e, struct error *err)
+{
+	const struct engine_options *o = &e->options;
+	bool computes = !o->plan && !device_is_virtual(e->dev);
+	struct weights_options weights = {
+		.shard = e->at.mp,
+		.type = o->type,
+		.grad_type = o->grad_type,
+		.plan = !computes,
+		.forward_only = o->forward_only,
+		.seed = o->seed,
+		.share_params = (o->zero || o->grad_sync == SYNC_MASTER) && o->grid.dp > 1};
+	const struct schedule *schedule = o->forward_only ? &e->forward : o->schedule;
 	enum status st;
 
 	if (!o->plan)
 		TRY(engine_open_groups(e, err));
 	TRY(place_chunks(e, err));
 	TRY(weights_init(&e->weights, e->dev, o->model, e->chunks, e->n_chunks, &weights, err));
-	groups = (struct sync_groups){e->replicas, e->slices, e->holders};
-	TRY(sync_init(&e->sync, &e->weights, e->chunks, e->n_chunks, &groups, &sync, err));
-	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
-		       o->grad_type, err));
-	TRY(make_master(e, computes, err));
-	TRY(buffers_init(&e->buffers, &e->weights, e->chunks, e->n_chunks, order, o->rows,
-			 o->micro_batches, engine_sends_early(o), err));
-	TRY(execution_init(e, err));
+	if (!o->forward_only)
+		TRY(build_training(e, computes, err));
 	TRY(schedule_init_forward(&e->forward, o->schedule, 1, err));
+	TRY(buffers_init(&e->buffers, &e->weights, e->chunks, e->n_chunks,
+			 &schedule->orders[e->at.pp], o->rows, o->micro_batches,
+			 engine_sends_early(o), err));
+	TRY(execution_init(e, err));
 	TRY(allocate(e, err));
 out:
 	return st;
@@ -300,6 +315,7 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
+	engine_close_sequence(e);
 	if (!e->options.plan) {
 		comm_give_back(e->options.world, e->passage.piece);
 		comm_give_back(e->options.world, e->reports);

@@ -65,8 +65,11 @@ struct engine_options {
 	struct records *records;	  /* takes what is done when, or NULL */
 	struct engine_observer observer;
 	double keep_ms; /* so long after engine_kept a step asks to keep; 0: never */
-	bool plan;	/* only to see what memory rank number plan_rank would take: on a device
-			   that hands out none, without a world. Nothing else may be done. */
+	/* Nothing is trained: there are no gradients and no optimizer, and engine_take_weights
+	   brings the weights. Of one micro-batch; the schedule says where what is. */
+	bool forward_only;
+	bool plan; /* only to see what memory rank number plan_rank would take: on a device
+		      that hands out none, without a world. Nothing else may be done. */
 	int plan_rank;
 };
 
@@ -144,5 +147,18 @@ typedef enum status engine_take(void *arg, int64_t first, int rows, const float 
 enum status engine_outputs(struct engine *e, int64_t samples, engine_fill *fill, void *arg,
 			   engine_take *take, void *take_arg, struct evaluation *out,
 			   struct error *err);
+
+/*
+ * generate.c: a sequence of tokens that is continued, with forward_only, by all ranks together;
+ * they call it alike. Up to options.rows tokens from a position on, and behind them model's
+ * sequence ends: what was fed before that position is remembered, what was from there on is
+ * forgotten. outputs may be NULL: nobody wants them. Otherwise, on the ranks of the last stage,
+ * *outputs are those of the last token, the engine's until the next call; elsewhere NULL.
+ */
+enum status engine_feed(struct engine *e, const int32_t *tokens, int n, int position,
+			const float **outputs, struct error *err);
+/* A few words of the first rank of the last stage, to all. */
+enum { WORDS_MAX = 4 };
+enum status engine_pass_on(struct engine *e, int32_t *words, int n, struct error *err);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "engine/buffers.h"
 #include "engine/engine.h"
+#include "model/cache.h"
 #include "model/weights.h"
 #include "optim/optim.h"
 
@@ -60,6 +61,10 @@ struct execution {
 	/* An evaluation: who wants the outputs of a micro-batch, or NULL. */
 	enum status (*take)(void *arg, struct view y, struct error *err);
 	void *take_arg;
+	/* A sequence that is continued: what was seen of it, and so many rows it was; rows at
+	   whose outputs nobody looks. */
+	struct cache *cache;
+	int position, left_out;
 	/* Trials: told of each layer's weight gradient; no sum of gradients begins. */
 	void (*layer_done)(void *arg, int layer);
 	void *layer_done_arg;
@@ -90,6 +95,13 @@ struct engine {
 	double *numbers;	/* (NUMBER_COUNT), in device memory */
 	struct report *reports; /* (ranks) what each rank knows of a step */
 	struct execution run;
+	/* Of a sequence that is continued, see engine_feed: for the ranks of the last stage the
+	   outputs of its last row, and what one of them has made of it, for all. */
+	struct {
+		struct cache cache;
+		float *outputs; /* (out) */
+		int32_t *words; /* (WORDS_MAX) */
+	} sequence;
 	/* Tensors on their way, from the first time on: of one slice, put together, in the
 	   host's memory (collect.c); what the optimizer keeps, of all replicas, in the device's
 	   (snapshot.c). */
@@ -124,6 +136,10 @@ int engine_rows_out(const struct engine *e, int chunk);
 /* Is the gradient of a chunk's input sent before those of its weights are computed? Not where
    much is computed again for both: that would have to be kept for all layers of the chunk. */
 bool engine_sends_early(const struct engine_options *o);
+
+/* generate.c: the memory for it; and its end. */
+enum status engine_open_sequence(struct engine *e, struct error *err);
+void engine_close_sequence(struct engine *e);
 
 /* groups.c: the groups that this rank talks to; every rank makes the same calls. And: the
    stages that have the same tensor, if there are two, the one that counts it first. */

@@ -245,8 +245,9 @@ struct engine_state engine_state(const struct engine *e)
 }
 
 /* What is here of a block of a tensor, some rows at a time. */
-static enum status read_block(struct engine *e, struct region all, void *flat, float *values,
-			      engine_source *source, void *arg, struct error *err)
+static enum status read_block(struct engine *e, struct region all, void *flat, enum dtype type,
+			      float *values, engine_source *source, void *arg,
+			      struct error *err)
 {
 	struct region r = all;
 	int most = imax(1, BLOCK / all.columns);
@@ -257,8 +258,7 @@ static enum status read_block(struct engine *e, struct region all, void *flat, f
 		r.own = all.own + row;
 		r.rows = imin(most, all.rows - row);
 		TRY(source(arg, &r, values, err));
-		weights_write_rows(&e->weights, flat, DTYPE_F32, r.tensor, r.own, r.rows,
-				   values);
+		weights_write_rows(&e->weights, flat, type, r.tensor, r.own, r.rows, values);
 	}
 out:
 	return st;
@@ -268,6 +268,7 @@ static enum status restore_array(struct engine *e, enum engine_array array, floa
 				 engine_source *source, void *arg, struct error *err)
 {
 	float *state = state_of(e, array), *flat = state ? state : e->weights.param;
+	enum dtype type = state ? DTYPE_F32 : e->weights.type;
 	enum status st = OK;
 
 	if (state && e->sync.zero) {
@@ -278,8 +279,8 @@ static enum status restore_array(struct engine *e, enum engine_array array, floa
 		for (int b = 0; e->weights.at[t] != WEIGHTS_ELSEWHERE &&
 				b < tensor_blocks(&e->options.model->tensors[t]);
 		     b++)
-			TRY(read_block(e, part_here(e, array, t, b), flat, block, source, arg,
-				       err));
+			TRY(read_block(e, part_here(e, array, t, b), flat, type, block, source,
+				       arg, err));
 	if (state && e->sync.zero)
 		sync_keep(&e->sync, flat, state);
 out:

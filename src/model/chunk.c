@@ -139,12 +139,25 @@ static void tell(const struct chunk_run *r, int i, enum chunk_event event)
 		r->hook(r->arg, r->chunk->first + i, event);
 }
 
+/* The first rows may not be wanted of what comes out: the last ones are computed alone. False:
+   there are none. */
+static bool shorten(struct chunk_run *r, int i)
+{
+	if (!r->left_out || !r->chunk->ends || i < r->chunk->count - 1)
+		return true;
+	r->pass.x = view_from(r->pass.x, (size_t)r->left_out);
+	r->pass.rows -= r->left_out;
+	return r->pass.rows > 0;
+}
+
 enum status chunk_forward(struct chunk_run *r, struct error *err)
 {
 	enum status st = OK;
 
 	for (int i = 0; i < r->chunk->count; i++) {
 		enter(r, i);
+		if (!shorten(r, i))
+			break;
 		TRY(layer_of(r, i)->ops->forward(layer_of(r, i), &r->pass, err));
 		tell(r, i, CHUNK_FORWARD);
 	}

@@ -52,6 +52,7 @@ struct chunk_run {
 	struct flow *flow;  /* backward */
 	struct view *again; /* forward: rooms of layers that have kept ones there too */
 	struct pass pass;   /* device, slices, rows, randomness */
+	int left_out;	    /* forward: rows that the model's last layer is not asked for */
 	chunk_hook *hook;
 	void *arg;
 };

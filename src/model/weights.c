@@ -311,6 +311,8 @@ enum status weights_init(struct weights *w, struct device *dev, const struct mod
 	else
 		TRY(device_alloc(dev, MEMORY_PARAMS, w->size * dtype_size(w->type),
 				 "the parameters", &w->param, err));
+	if (o->forward_only)
+		return OK;
 	TRY(device_alloc_shared(dev, MEMORY_GRADS, w->size * dtype_size(w->grad_type),
 				"the gradients", &w->grad, err));
 	if (!o->plan)

@@ -24,7 +24,7 @@ struct weights {
 	/* Behind the layers: what other stages have too, and what has a gradient of a part of
 	   the rows only. */
 	size_t shared, partial;
-	void *param, *grad; /* (size), of those types, in device memory */
+	void *param, *grad; /* (size), of those types, in device memory; grad may be NULL */
 };
 
 struct weights_options {
@@ -32,6 +32,7 @@ struct weights_options {
 	enum dtype type, grad_type;
 	bool share_params; /* other ranks read or write our parameters */
 	bool plan;	   /* leave the parameters as they are: there is no memory */
+	bool forward_only; /* likewise, others come; and there are no gradients */
 	uint64_t seed;
 };
 
