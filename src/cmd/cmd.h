@@ -17,6 +17,7 @@ enum status cmd_study(int argc, char *const *argv, struct error *err);
 enum status cmd_report(int argc, char *const *argv, struct error *err);
 enum status cmd_predict(int argc, char *const *argv, struct error *err);
 enum status cmd_eval(int argc, char *const *argv, struct error *err);
+enum status cmd_generate(int argc, char *const *argv, struct error *err);
 enum status cmd_tokenizer(int argc, char *const *argv, struct error *err);
 enum status cmd_export(int argc, char *const *argv, struct error *err);
 enum status cmd_import(int argc, char *const *argv, struct error *err);
@@ -28,7 +29,7 @@ enum status cmd_devices(int argc, char *const *argv, struct error *err);
 extern const struct option_table verify_table, max_batch_table, grid_table, schedule_table;
 extern const struct option_table top_table, trace_table, bench_table, studies_table,
 	report_table;
-extern const struct option_table predict_table, eval_table, tokenizer_table;
+extern const struct option_table predict_table, eval_table, generate_table, tokenizer_table;
 extern const struct option_table export_table, import_table;
 extern const struct option_table info_table, doctor_table, devices_table;
 

@@ -129,7 +129,9 @@ struct engine_options training_engine_options(const struct training *t)
 	return (struct engine_options){
 		.model = &t->model,
 		.loss = t->loss,
-		.rows = c->micro_batch_size * t->data.sequence,
+		.rows = t->forward_rows ? t->forward_rows
+					: c->micro_batch_size * t->data.sequence,
+		.forward_only = t->forward_rows > 0,
 		.micro_batches = c->micro_batches,
 		.optimizer = {.kind = (enum optimizer)c->optimizer,
 			      .lr = (float)c->lr,

@@ -8,6 +8,7 @@
 #include "cmd/watch.h"
 #include "comm/self.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,14 +59,17 @@ static enum status read_form(struct trained *m, struct error *err)
 	return data_form_read(&m->form, data, err);
 }
 
-/* As it was trained, but for what only training needs: on one rank. */
-static enum status read_options(struct training *t, int threads, struct error *err)
+enum status trained_read_options(struct training *t, char *const *more, int n,
+				 struct error *err)
 {
-	char *argv[] = {(char[]){"--resume"}, t->from.folder, NULL};
+	char *argv[16] = {(char[]){"--resume"}, t->from.folder};
 	struct config *c = &t->config;
 	enum status st;
 
-	TRY(config_read(c, 2, argv, err));
+	assert(n + 2 < (int)ARRAY_SIZE(argv));
+	for (int i = 0; i < n; i++)
+		argv[2 + i] = more[i];
+	TRY(config_read(c, 2 + n, argv, err));
 	t->grid = (struct grid){.dp = 1, .pp = 1, .mp = 1};
 	c->dp = c->pp = c->mp = c->chunks = c->micro_batches = 1;
 	c->layers_per_stage[0] = '\0';
@@ -74,8 +78,6 @@ static enum status read_options(struct training *t, int threads, struct error *e
 	c->grad_sync = SYNC_FLAT;
 	c->zero = 0;
 	c->optimizer = OPT_SGD;
-	c->threads = threads;
-	TRY(training_choose_precision(t, err)); /* whatever a file says */
 out:
 	return st;
 }
@@ -182,7 +184,9 @@ enum status trained_open(struct trained *m, const char *place, const char *data,
 		HINT(err, "kolm generate lets it write; kolm eval says how well it does");
 		goto out;
 	}
-	TRY(read_options(t, threads, err));
+	TRY(trained_read_options(t, NULL, 0, err));
+	t->config.threads = threads;
+	TRY(training_choose_precision(t, err)); /* whatever a file says */
 	if (m->form.source == SOURCE_IS_TEXT)
 		TRY(open_text(m, data, err));
 	else

@@ -18,6 +18,11 @@ struct trained {
    named. Says which. */
 enum status trained_find(struct checkpoint *c, const char *place, struct error *err);
 
+/* The options of what t->from is, as it was trained, but for what only training needs: on one
+   rank. more: arguments of kolm train that overrule them, so many. */
+enum status trained_read_options(struct training *t, char *const *more, int n,
+				 struct error *err);
+
 /* Which checkpoint, what file (text: for a language model), and whether its targets are of
    interest; how many threads, 0: one per core. Says which checkpoint it is. */
 enum status trained_open(struct trained *m, const char *place, const char *data, bool targets,

@@ -49,7 +49,9 @@ struct training {
 	const char *record_folder;
 	bool wants_gradients;
 	int until;
-	bool discarded; /* its files go away with it: nothing need be predicted */
+	int forward_rows; /* kolm generate: nothing is trained, so many rows go at a time; or 0
+			   */
+	bool discarded;	  /* its files go away with it: nothing need be predicted */
 	struct config config;
 	struct grid grid;
 	struct inject_plan inject;
