@@ -56,7 +56,7 @@ static void let_out(struct outlet *o, size_t n, bool all, struct text *out)
 	uint32_t c;
 
 	for (; at < n; at += size) {
-		size = utf8_read(s + at, o->held.len - at, &c);
+		size = utf8_read(s + at, (all ? n : o->held.len) - at, &c);
 		if (at + size > n ||
 		    (c == UNICODE_NONE && !all && is_begun(s + at, o->held.len - at)))
 			break;
