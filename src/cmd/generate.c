@@ -83,11 +83,9 @@ const struct option_table generate_table = {
 	.arguments = "RUN|DIR",
 };
 
-static enum status check_prompt(const struct option_values *v, const struct generate_options *o,
-				struct error *err)
+static enum status check_prompt(const struct option_values *v, struct error *err)
 {
 	static const char *const ways[] = {"prompt", "prompt-file", "prompt-ids"};
-	const char *const values[] = {o->prompt, o->prompt_file, o->prompt_ids};
 	const char *used = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
@@ -96,10 +94,6 @@ static enum status check_prompt(const struct option_values *v, const struct gene
 		if (used) {
 			FAIL(err, ERR_USAGE, "--%s contradicts --%s", ways[i], used);
 			return HINT(err, "leave one of them out");
-		}
-		if (!*values[i]) {
-			FAIL(err, ERR_USAGE, "--%s is empty", ways[i]);
-			return HINT(err, "leave it out to begin with nothing");
 		}
 		used = ways[i];
 	}
@@ -121,7 +115,7 @@ static enum status check(const struct option_values *v, const struct generate_op
 		FAIL(err, ERR_USAGE, "a virtual device computes nothing that could be read");
 		return HINT(err, "use --device cpu");
 	}
-	return check_prompt(v, o, err);
+	return check_prompt(v, err);
 }
 
 /* Start the ranks and wait for their end. */

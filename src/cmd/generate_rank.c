@@ -100,7 +100,7 @@ static enum status print_json(const struct generation *g, struct error *err)
 
 	text_init(&prompt);
 	put_prompt(g, &prompt);
-	json_init(&j, true);
+	json_init(&j, false);
 	json_begin_object(&j, NULL);
 	json_put_string(&j, "checkpoint", g->t->from.folder);
 	json_put_int(&j, "step", g->t->from.step);
@@ -122,28 +122,37 @@ static enum status print_json(const struct generation *g, struct error *err)
 		     ? FAIL(err, ERR_MEMORY, "no memory for the document")
 		     : OK;
 	if (st == OK)
-		fputs(j.text.data, stdout);
+		puts(j.text.data);
 	json_release(&j);
 	text_release(&prompt);
 	return st;
 }
 
+/* "240 tokens/s" */
+static const char *rate(size_t n, double ms, char buf[32])
+{
+	double r = per_second(n, ms);
+
+	snprintf(buf, 32, "%.*f tokens/s", r < 100, r);
+	return buf;
+}
+
 /* The first token comes with the prompt: what it takes to write is that of the others. */
 static void say_speed(const struct generation *g)
 {
-	size_t n = written(g), seen = g->prompt;
+	size_t n = written(g), context = (size_t)g->t->config.context;
+	size_t seen = g->prompt < context ? g->prompt : context;
+	char prompt[32], all[32];
 
-	seen = seen > (size_t)g->t->config.context ? (size_t)g->t->config.context : seen;
+	rate(seen, g->prompt_ms, prompt);
 	if (n > 1)
-		log_info("prompt: %zu token%s in %.3g s, %.4g tokens/s; written: %zu tokens in "
-			 "%.3g s, %.4g tokens/s",
-			 seen, seen == 1 ? "" : "s", g->prompt_ms * 1e-3,
-			 per_second(seen, g->prompt_ms), n, g->ms * 1e-3,
-			 per_second(n - 1, g->ms));
+		log_info("prompt: %zu token%s in %.3f s, %s; written: %zu tokens in %.3f s, %s",
+			 seen, seen == 1 ? "" : "s", g->prompt_ms * 1e-3, prompt, n,
+			 g->ms * 1e-3, rate(n - 1, g->ms, all));
 	else
-		log_info("prompt: %zu token%s in %.3g s, %.4g tokens/s; written: %zu token%s",
-			 seen, seen == 1 ? "" : "s", g->prompt_ms * 1e-3,
-			 per_second(seen, g->prompt_ms), n, n == 1 ? "" : "s");
+		log_info("prompt: %zu token%s in %.3f s, %s; written: %zu token%s", seen,
+			 seen == 1 ? "" : "s", g->prompt_ms * 1e-3, prompt, n,
+			 n == 1 ? "" : "s");
 }
 
 /* ---- what goes in ---- */
