@@ -61,10 +61,10 @@ static const struct option options[] = {
 
 static const char *const examples[] = {
 	"kolm generate runs/gpt --prompt 'ROMEO:' --tokens 500",
-	"kolm generate runs/gpt --prompt-file story.txt --temperature 0.7 --top-k 40 --seed 3",
+	"kolm generate runs/gpt --prompt-file story.txt --top-k 40 --seed 3",
 	"kolm generate runs/gpt/checkpoints/step-100 --temperature 0 --json",
 	"kolm generate runs/gpt --pp 2 --mp 2   # the same text, from four ranks",
-	"kolm import DIR --out gpt2 && kolm generate gpt2 --prompt 'Once upon' --precision bf16",
+	"kolm generate imported --prompt 'Once upon' --precision bf16",
 	NULL,
 };
 /* clang-format on */

@@ -96,6 +96,9 @@ offers "runs" top r
 offers "runs" report r
 offers "runs" info --json r
 offers "runs" export r
+offers "runs" generate --pp 2 r
+offers "run.json runs" generate --prompt-file r
+offers "bf16" generate --precision b
 offers "runs" export --hf r
 offers "runs" import --out r
 offers "runs" trace --step 3 r
