@@ -30,6 +30,11 @@ static enum status write_config(const struct hf_model *m, const struct tokenizer
 	json_put_bool(&j, "add_prefix_space", space);
 	json_put_bool(&j, "clean_up_tokenization_spaces", false);
 	json_put_int(&j, "model_max_length", m->context);
+	/* Not token_type_ids, which GPT2LMHeadModel would add to the text as tokens. */
+	json_begin_array(&j, "model_input_names");
+	json_put_string(&j, NULL, "input_ids");
+	json_put_string(&j, NULL, "attention_mask");
+	json_end_array(&j);
 	if (end >= 0) {
 		const char *bytes = tokenizer_token(t, end, &size);
 
