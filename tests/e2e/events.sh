@@ -22,6 +22,10 @@ awk 'BEGIN { srand(1); for (i = 0; i < 200; i++) print rand() "," rand() "," i %
 	--lr-schedule cosine --run-dir points || fail "a run with evaluations"
 same points
 grep -q '"held_out".*"accuracy"' points/metrics.jsonl || fail "that one was to be evaluated"
+export XDG_CACHE_HOME=$dir/cache
+"$KOLM" train --model gpt --layers 1 --dim 16 --context 8 --data text:points.csv --batch 4 --steps 6 --quiet --tensorboard --eval-every 3 --run-dir text || fail "a language model"
+same text
+grep -q '"held_out".*"perplexity".*"bits_per_byte"' text/metrics.jsonl || fail "that one was to be evaluated as text"
 
 # None without it, and none is left of what is overwritten.
 "$KOLM" train $small --steps 4 --tensorboard=false --run-dir none || fail "a run without"
