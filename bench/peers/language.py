@@ -166,11 +166,14 @@ def build(tensors, o):
 
 def without_noise(tensors, o):
     """What of a run's weights can be compared. The bias of the keys adds the same to all scores of a
-    query, which softmax does not see: its gradient is rounding alone, and AdamW makes whole steps of that."""
+    query, which softmax does not see: its gradient is rounding alone, and AdamW makes whole steps of that.
+    With a context of 1 there is one score, of which softmax makes 1: the bias of the queries is like it."""
     if o["optimizer"] != "adamw":
         return tensors
     tensors = dict(tensors)
     for name in [n for n in tensors if n.endswith("attention.qkv.bias")]:
         q, _, v = tensors.pop(name).reshape(3, -1)
-        tensors.update({name + " (queries)": q, name + " (values)": v})
+        tensors[name + " (values)"] = v
+        if o["context"] > 1:
+            tensors[name + " (queries)"] = q
     return tensors
