@@ -52,7 +52,7 @@ static const struct option options[] = {
 	{"mp", .alias = "tp", .group = "Grid", .type = OPTION_INT, AT(mp), .initial = "1", .meta = "N", .min = 1, .max = RANKS_MAX,
 	 .help = "ways to split each layer"},
 	{"precision", .group = "Machine", .type = OPTION_CHOICE, AT(precision), .choices = precisions, .initial = "trained",
-	 .help = "of weights, keys and values; trained: as the model was. 16 bit take half the memory and about half the time"},
+	 .help = "of weights, keys and values; trained: as the model was. 16 bit take half the memory"},
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu", .meta = "DEVICE",
 	 .help = "what to compute on; see kolm devices"},
 	{"threads", .group = "Machine", .type = OPTION_INT, AT(threads), .initial = "auto", .zero = "auto",

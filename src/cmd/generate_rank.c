@@ -53,12 +53,13 @@ static enum status print(struct generation *g, struct error *err)
 
 	if (shown->failed)
 		return FAIL(err, ERR_MEMORY, "no memory for the text");
-	if (g->o->as_json || !shown->len || !is_first(g->t))
+	if (g->o->as_json || !shown->len)
 		return OK;
-	fwrite(shown->data, 1, shown->len, stdout);
+	if (is_first(g->t))
+		fwrite(shown->data, 1, shown->len, stdout);
 	g->mid_line = shown->data[shown->len - 1] != '\n';
 	shown->len = 0;
-	return log_flush_results(err);
+	return is_first(g->t) ? log_flush_results(err) : OK;
 }
 
 /* What was held back, and the end of the last line. */

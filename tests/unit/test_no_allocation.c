@@ -1,7 +1,7 @@
 /*
  * test_no_allocation.c - kolm train allocates nothing between its first and its last
- * step. The linker sends kolm's calls of malloc and its kin here; a line of output per
- * step tells when a step is over.
+ * step, nor does kolm generate between tokens. The linker sends kolm's calls of malloc and its
+ * kin here; a line of output per step, or a token, tells when one is over.
  */
 #include "testing.h"
 
@@ -87,6 +87,36 @@ static ssize_t on_output(void *cookie, const char *text, size_t n)
 	return (ssize_t)n;
 }
 
+/* Tokens come one at a time. */
+static ssize_t on_token(void *cookie, const char *text, size_t n)
+{
+	(void)cookie, (void)text;
+	if (shared->steps < (int)ARRAY_SIZE(shared->at_step))
+		shared->at_step[shared->steps++] = shared->allocations;
+	return (ssize_t)n;
+}
+
+static void check_text(const char *what, const char **argv, int argc)
+{
+	enum { TOKENS = 150 }; /* the context is full several times */
+	cookie_io_functions_t functions = {.write = on_token};
+	FILE *saved = stdout;
+	struct error err = {0};
+	enum status st;
+
+	memset((void *)shared, 0, sizeof(*shared));
+	stdout = fopencookie(NULL, "w", functions);
+	st = cmd_generate(argc, (char *const *)argv, &err);
+	fclose(stdout);
+	stdout = saved;
+	if (st != OK)
+		fail_msg("%s: %s", what, err.msg);
+	assert_true(shared->steps >= TOKENS && shared->at_step[0] > 0);
+	if (shared->at_step[TOKENS - 1] != shared->at_step[1])
+		fail_msg("%s: %d allocations between tokens 1 and %d", what,
+			 shared->at_step[TOKENS - 1] - shared->at_step[1], TOKENS - 1);
+}
+
 static void check_run(const char *what, const char **argv, int argc)
 {
 	cookie_io_functions_t functions = {.write = on_output};
@@ -150,9 +180,35 @@ static void a_step_allocates_nothing(void **state)
 	test_folder_remove(folder);
 }
 
+static void a_token_allocates_nothing(void **state)
+{
+	char folder[256];
+	(void)state;
+
+	test_folder(folder, sizeof(folder));
+	{
+		const char *train[] = {"--model",   "gpt",	 "--layers", "2",
+				       "--heads",   "2",	 "--dim",    "16",
+				       "--context", "32",	 "--vocab",  "40",
+				       "--batch",   "2",	 "--steps",  "20",
+				       "--save",    "--run-dir", folder,     "--overwrite"};
+		const char *one[] = {folder, "--tokens", "150", "--quiet", "--top-p", "0.9"};
+		const char *four[] = {folder, "--tokens", "150",  "--quiet",
+				      "--pp", "2",	  "--mp", "2"};
+
+		check_run("a language model", train, ARRAY_SIZE(train));
+		check_text("one rank", one, ARRAY_SIZE(one));
+		check_text("four ranks", four, ARRAY_SIZE(four));
+	}
+	test_folder_remove(folder);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_allocates_nothing)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_allocates_nothing),
+		cmocka_unit_test(a_token_allocates_nothing),
+	};
 
 	return cmocka_run_group_tests(tests, map_shared, NULL);
 }
