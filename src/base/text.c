@@ -85,6 +85,36 @@ void text_add_csv(struct text *t, const char *field)
 	text_add(t, plain ? "" : "\"");
 }
 
+/* blocks.3 is number 3 of blocks; -1: it has no number. */
+static int number_of(const char *name, int *stem)
+{
+	const char *dot = strrchr(name, '.');
+
+	*stem = dot ? (int)(dot - name) : (int)strlen(name);
+	if (!dot || !dot[1] || strspn(dot + 1, "0123456789") != strlen(dot + 1))
+		return -1;
+	return atoi(dot + 1);
+}
+
+void text_add_series(struct text *t, const char *const *names, int n)
+{
+	for (int i = 0, end; i < n; i = end) {
+		int stem, other, first = number_of(names[i], &stem);
+
+		for (end = i + 1; end < n && first >= 0; end++)
+			if (number_of(names[end], &other) != first + end - i || other != stem ||
+			    strncmp(names[end], names[i], (size_t)stem))
+				break;
+		text_add(t, i ? ", " : "");
+		if (first < 0)
+			text_add(t, names[i]);
+		else if (end == i + 1)
+			text_addf(t, "%.*s %d", stem, names[i], first);
+		else
+			text_addf(t, "%.*s %d-%d", stem, names[i], first, first + end - i - 1);
+	}
+}
+
 void text_add_quoted(struct text *t, const char *arg)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

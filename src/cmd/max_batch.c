@@ -72,7 +72,7 @@ static enum status open_run(const struct max_batch *m, int precision, int64_t sa
 	c->precision = precision >= 0 ? precision : c->precision;
 	c->quiet = true;
 	c->steps = 1;
-	c->warmup = 0;
+	c->warmup = c->lr_warmup = c->eval_every = c->patience = 0;
 	c->dump_check[0] = '\0';
 	if (!c->device_memory) {
 		FAIL(err, ERR_USAGE, "max-batch needs a limit");

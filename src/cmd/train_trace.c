@@ -19,12 +19,21 @@ static int layers_of(const struct training *t, int stage)
 	return n;
 }
 
+/* A linear layer has one each way, and the last one's output may be gathered. A block of
+   attention and feed-forward has four products: rows that are spread are collected and summed
+   for each, twice on the way back, and once more where it is computed again. */
+static int slice_sums(const struct config *c, int layers)
+{
+	return config_is_language(c) ? 16 * layers + 2 : 2 * layers + 1;
+}
+
 enum status training_trace_begin(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
 	int stage = grid_coords(&t->grid, t->rank->number).pp;
 	struct trace_plan plan = {.order = &t->schedule.orders[stage],
 				  .layers = layers_of(t, stage),
+				  .slice_sums = slice_sums(c, layers_of(t, stage)),
 				  .micro_batches = c->micro_batches,
 				  .dp = t->grid.dp,
 				  .mp = t->grid.mp};

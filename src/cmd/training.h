@@ -215,7 +215,7 @@ enum status training_trace_collect(struct training *t, struct error *err);
 enum status training_trace_write(struct training *t, struct error *err);
 void training_trace_end(struct training *t);
 
-/* train_print.c: what rank 0 tells. */
+/* train_heading.c, train_print.c: what rank 0 tells. */
 void training_print_heading(const struct training *t);
 enum status training_print_step(struct training *t, const struct step_metrics *s,
 				struct error *err);

@@ -127,7 +127,8 @@ static void fill_setup(struct setup *s, const struct training *t)
 	s->steps = c->steps;
 	s->type = (enum dtype)c->precision;
 	s->unit = unit_roundoff(s->type);
-	s->terms = imax(model_widest(&t->model), c->batch);
+	s->terms = (int)min64(
+		INT_MAX, max64(model_widest(&t->model), (int64_t)c->batch * t->model.sequence));
 	s->noise = fmax(s->unit, sqrt(s->terms) * unit_roundoff(DTYPE_F32));
 	s->reorder[0] = '\0';
 	if (kernels || other != c->micro_batches)
@@ -151,6 +152,7 @@ static enum status prepare(struct training *t, const struct setup *s, const stru
 	if (options_source(&c->values, "steps") == SOURCE_DEFAULT && !c->epochs) {
 		c->steps = 20;
 		c->warmup = imin(c->warmup, 19);
+		config_shorten_course(c);
 	}
 	if (v->alone)
 		run_alone(c, s);

@@ -88,7 +88,7 @@ struct config {
 	int recompute; /* enum recompute */
 	bool sequence_parallel;
 	int eval_samples; /* 0: auto */
-	int loss; /* enum data_task */
+	int loss;	  /* enum data_task */
 	/* the batch: batch = dp * micro_batches * micro_batch_size */
 	int batch, micro_batches, micro_batch_size;
 	/* how it is run */
@@ -167,6 +167,8 @@ enum status config_check_course(struct config *c, struct error *err);
 /* language.c, a part of it: what a preset and the kind of model say where nobody else does,
    and what must hold between sizes. */
 enum status config_check_language(struct config *c, struct error *err);
+/* When steps is known: a warm-up that a preset says is at most a tenth of them. */
+void config_shorten_course(struct config *c);
 /* Is it a model of language? */
 bool config_is_language(const struct config *c);
 /* When steps is known: with what warm-up they are measured; the rate of each of them. */

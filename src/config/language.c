@@ -75,8 +75,8 @@ out:
 
 /* Options that one kind of model knows and the other does not. */
 static const char *const of_language[] = {
-	"preset",     "layers",	  "heads",     "kv-heads",	   "ffn",
-	"context",    "vocab",	  "tokenizer", "no-bias",	   "gelu",
+	"preset",     "layers",	  "heads",     "kv-heads",	    "ffn",
+	"context",    "vocab",	  "tokenizer", "no-bias",	    "gelu",
 	"rope-theta", "norm-eps", "recompute", "sequence-parallel", "eval-samples"};
 static const char *const of_mlp[] = {"depth", "widths", "activation", "norm", "residual"};
 static const char *const of_gpt[] = {"no-bias", "gelu"};
@@ -122,8 +122,7 @@ static enum status check_sizes(const struct config *c, struct error *err)
 	return OK;
 }
 
-/* A warm-up that a preset says is at most a tenth of a short training. */
-static void shorten_warmup(struct config *c)
+void config_shorten_course(struct config *c)
 {
 	if (c->preset && options_source(&c->values, "lr-warmup") == SOURCE_DEFAULT)
 		c->lr_warmup = imin(c->lr_warmup, c->steps / 10);
@@ -148,7 +147,7 @@ enum status config_check_language(struct config *c, struct error *err)
 		TRY(refuse(c, of_gpt, ARRAY_SIZE(of_gpt), "llama", err));
 	TRY(apply(c, usual, SOURCE_FILE, err));
 	TRY(apply(c, settings_of((enum config_preset)c->preset), preset, err));
-	shorten_warmup(c);
+	config_shorten_course(c);
 	TRY(check_sizes(c, err));
 out:
 	return st;

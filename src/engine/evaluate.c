@@ -80,7 +80,8 @@ static enum status evaluate_all(struct engine *e, int64_t samples, struct held_o
 	e->run.divisor = (double)samples;
 	for (; h.first < samples && e->at.dp == 0; h.first += h.rows) {
 		e->run.rows = h.rows = (int)min64(e->options.rows, samples - h.first);
-		engine_say(e, "evaluation of sample %lld", (long long)h.first);
+		engine_say(e, "evaluation of sample %lld",
+			   (long long)(h.first / e->options.model->sequence));
 		engine_fill_samples(e, &e->batch, 0, fill_rows, &h);
 		TRY(evaluate(e, &h, err));
 	}

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS_MAX = 32 }; /* of a timeline */
@@ -243,24 +244,44 @@ static const struct shown rank_columns[] = {
 };
 
 /* 0 1 2 3 is written as 0 to 3. */
-static const char *layers_text(struct document *d, const json_t *layers)
+static void add_numbers(struct text *out, const json_t *layers)
 {
-	struct text out;
-	const char *s;
 	size_t n = json_array_size(layers);
 
-	text_init(&out);
 	for (size_t i = 0; i < n;) {
 		json_int_t first = json_integer_value(json_array_get(layers, i)), last = first;
 
 		while (++i < n && json_integer_value(json_array_get(layers, i)) == last + 1)
 			last++;
-		text_addf(&out, "%s%lld", out.len ? ", " : "", (long long)first);
+		text_addf(out, "%s%lld", out->len ? ", " : "", (long long)first);
 		if (last > first)
-			text_addf(&out, " to %lld", (long long)last);
+			text_addf(out, " to %lld", (long long)last);
 	}
+}
+
+/* By their names, if they have some: embedding, blocks 0-1. */
+static const char *layers_text(struct document *d, const json_t *names, const json_t *layers)
+{
+	size_t n = json_array_size(layers);
+	const char **list = calloc(n + 1, sizeof(*list));
+	bool named = list && n > 0;
+	struct text out;
+	const char *s;
+
+	text_init(&out);
+	for (size_t i = 0; i < n && named; i++) {
+		json_int_t number = json_integer_value(json_array_get(layers, i));
+
+		list[i] = json_string_value(json_array_get(names, (size_t)number));
+		named = list[i] != NULL;
+	}
+	if (named)
+		text_add_series(&out, list, (int)n);
+	else
+		add_numbers(&out, layers);
 	s = document_string(d, out.data);
 	text_release(&out);
+	free(list);
 	return s;
 }
 
@@ -281,9 +302,10 @@ static struct table *rank_table(struct document *d, const struct run_result *r)
 
 		for (size_t k = 0; k < ARRAY_SIZE(rank_columns); k++)
 			t->rows[i].values[k] = value_at(d, rank, &rank_columns[k]);
-		t->rows[i].values[ARRAY_SIZE(rank_columns)] =
-			(struct value){.present = true,
-				       .text = layers_text(d, json_object_get(rank, "layers"))};
+		t->rows[i].values[ARRAY_SIZE(rank_columns)] = (struct value){
+			.present = true,
+			.text = layers_text(d, json_object_get(r->root, "layer_names"),
+					    json_object_get(rank, "layers"))};
 	}
 	table_drop_empty(t);
 	return t;

@@ -340,6 +340,19 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 	json_end_object(j);
 }
 
+/* What per_rank's layers are called, where that is more than a number. */
+static void put_layer_names(struct json *j, const struct run_summary *s)
+{
+	const struct model *m = engine_options(s->engine)->model;
+
+	if (!s->language)
+		return;
+	json_begin_array(j, "layer_names");
+	for (int i = 0; i < m->count; i++)
+		json_put_string(j, NULL, m->layers[i]->name);
+	json_end_array(j);
+}
+
 enum status run_write_summary(const struct run *r, const struct run_summary *s,
 			      struct error *err)
 {
@@ -356,6 +369,7 @@ enum status run_write_summary(const struct run *r, const struct run_summary *s,
 	put_evaluation(&j, s->evaluation);
 	if (s->best)
 		metrics_put_best(&j, s->best);
+	put_layer_names(&j, s);
 	json_begin_array(&j, "per_rank");
 	for (int i = 0; i < s->rank->ranks; i++)
 		put_rank(&j, s, i);

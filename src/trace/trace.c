@@ -48,7 +48,7 @@ int64_t trace_records_per_step(const struct trace_plan *p)
 	/* Transfers are recorded, and waits for them: two each. */
 	int64_t m = p->micro_batches;
 	int64_t actions = 2 * (int64_t)p->order->count;
-	int64_t slices = p->mp > 1 ? 2 * m * (2 * (int64_t)p->layers + 1) : 0;
+	int64_t slices = p->mp > 1 ? 2 * m * (int64_t)p->slice_sums : 0;
 	int64_t replicas = p->dp > 1 ? 4 * (int64_t)p->layers : 0;
 	int64_t master = p->dp > 1 ? 6 * m * (p->dp - 1) : 0;
 	enum { ENDS = 32 }; /* the step, the optimizer, reports, pauses */

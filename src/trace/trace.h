@@ -75,6 +75,7 @@ void trace_release(struct trace *t);
 struct trace_plan {
 	const struct order *order;
 	int layers, micro_batches;
+	int slice_sums; /* and collections, of a micro-batch there and back */
 	int dp, mp;
 };
 int64_t trace_records_per_step(const struct trace_plan *p);
