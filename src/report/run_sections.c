@@ -57,6 +57,7 @@ static const struct shown compared[] = {
 	{{"batch", "", COLUMN_INTEGER, 0}, "batch"},
 	{{"step", "ms", COLUMN_NUMBER, -1}, "step_ms.median"},
 	{{"samples per second", "", COLUMN_NUMBER, 0}, "samples_per_s"},
+	{{"tokens per second", "", COLUMN_NUMBER, 0}, "tokens_per_s"},
 	{{"GFLOP/s", "", COLUMN_NUMBER, 1}, "gflops"},
 	{{"peak GFLOP/s", "", COLUMN_NUMBER, 1}, "peak_gflops"},
 	{{"peak of", "", COLUMN_TEXT, -1}, "peak_dtype"},
@@ -93,6 +94,9 @@ struct table *run_result_compare(const struct run_result *runs, int n, struct do
 
 			if (!strcmp(compared[k].path, "step_ms.median"))
 				v.spread = fmax(number_at(runs[i].root, "step_ms.stdev"), 0);
+			/* Of language models one counts tokens. */
+			if (!strcmp(compared[k].path, "samples_per_s"))
+				v.present &= isnan(number_at(runs[i].root, "tokens_per_s"));
 			t->rows[i].values[1 + k] = v;
 		}
 	}

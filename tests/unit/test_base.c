@@ -252,6 +252,21 @@ static void random_bytes(struct random *r, char *out, int n)
 }
 
 /* Of any bytes: printable UTF-8, as much of it as there is room for. */
+static void names_one_behind_the_other_are_a_series(void **state)
+{
+	static const char *const names[] = {"embedding", "blocks.0", "blocks.1", "blocks.2",
+					    "blocks.4",	 "head",     "block.5",	 "a.b",
+					    "layers.9",	 "layers.10"};
+	struct text t;
+	(void)state;
+
+	text_init(&t);
+	text_add_series(&t, names, ARRAY_SIZE(names));
+	assert_string_equal(t.data, "embedding, blocks 0-2, blocks 4, head, block 5, a.b, "
+				    "layers 9-10");
+	text_release(&t);
+}
+
 static void messages_are_printable(void **state)
 {
 	static const char *const same[] = {"", "plain text", "C:\\x", "gr\303\266\303\237er",
@@ -369,6 +384,7 @@ int main(void)
 		cmocka_unit_test(only_slips_are_suggested),
 		cmocka_unit_test(every_slip_of_a_long_name_is_found),
 		cmocka_unit_test(json_is_escaped_and_reads_back),
+		cmocka_unit_test(names_one_behind_the_other_are_a_series),
 		cmocka_unit_test(messages_are_printable),
 		cmocka_unit_test(json_holds_any_bytes),
 		cmocka_unit_test(the_first_failure_is_the_one_that_is_told),
