@@ -6,7 +6,7 @@ small=(--layers 2 --heads 4 --dim 16 --context 12 --batch 4 --steps 6 --quiet)
 train() { "$KOLM" train "${small[@]}" "$@"; }
 cat >text.txt < <(for i in $(seq 60); do echo "$i bottles of beer on the wall, $i bottles of beer; take one down"; done)
 
-# Out, back, and out again: every tensor is the same, bit by bit, and so is what is said of a text.
+# Out, back, and out again: every tensor is the same, bit by bit, and so are the loss of a text and what is written.
 i=0
 while read -r options; do
 	i=$((i + 1))
@@ -24,6 +24,10 @@ while read -r options; do
 	for place in run$i back$i; do
 		"$KOLM" eval $place --data text:text.txt --json 2>/dev/null | grep '"loss"' >$place.loss
 	done
+	for place in run$i back$i; do
+		"$KOLM" generate $place --prompt "9 bottles" --tokens 30 --temperature 0 --quiet >$place.text || fail "$options: generate"
+	done
+	[ -s run$i.text ] && cmp run$i.text back$i.text || fail "$options: another text"
 	[ -s run$i.loss ] && cmp run$i.loss back$i.loss || fail "$options: another loss: $(cat run$i.loss back$i.loss)"
 done <<'G'
 --model gpt --tokenizer char
