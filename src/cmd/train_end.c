@@ -153,12 +153,12 @@ out:
 /* What kolm verify compares. */
 static enum status write_record(struct training *t, struct error *err)
 {
-	int replica = sketch_replica(t->engine, t->done - 1);
+	int copy = sketch_copy(t->engine, t->done - 1);
 	enum status st;
 
-	TRY(dump_masters(t->engine, replica, t->record_folder, "final.safetensors", err));
+	TRY(dump_masters(t->engine, copy, t->record_folder, "final.safetensors", err));
 	if (t->wants_gradients)
-		TRY(dump_gradients(t->engine, replica, t->record_folder, err));
+		TRY(dump_gradients(t->engine, copy, t->record_folder, err));
 	if (t->rank->number == 0)
 		TRY(sketch_write(&t->sketch, t->record_folder, err));
 out:

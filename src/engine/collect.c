@@ -10,7 +10,7 @@ enum { PIECE = 1 << 16 }; /* elements on their way at once, or a row */
 
 struct collection {
 	struct engine *e;
-	int replica;
+	int copy;
 	void *flat; /* the parameters, or their gradients */
 	enum dtype type;
 	collect_fn *fn;
@@ -21,13 +21,26 @@ struct collection {
 	float *rows;	   /* put together */
 };
 
-/* The rank that has a slice of a tensor. */
-static int rank_of(const struct collection *c, const struct tensor *t, int shard)
+/* The stage that a tensor is taken from: two may have it. */
+static int stage_of(const struct collection *c, int tensor, int turn)
 {
 	const struct engine_options *o = &c->e->options;
-	int part = partition_part_of(o->partition, t->layer);
-	struct coords at = {
-		.dp = c->replica, .pp = schedule_place(o->schedule, part).stage, .mp = shard};
+	int part = partition_part_of(o->partition, o->model->tensors[tensor].layer), stages[2];
+
+	if (engine_holders(c->e, stages) && o->model->ties[0].tensor == tensor)
+		return stages[turn % 2];
+	return schedule_place(o->schedule, part).stage;
+}
+
+/* The rank that has a slice of a tensor, or one of those that have all of it. */
+static int rank_of(const struct collection *c, int tensor, int shard)
+{
+	const struct engine_options *o = &c->e->options;
+	bool whole = o->model->tensors[tensor].split == SPLIT_NONE;
+	int turn = c->copy / o->grid.dp;
+	struct coords at = {.dp = c->copy % o->grid.dp,
+			    .pp = stage_of(c, tensor, turn),
+			    .mp = whole ? turn % o->grid.mp : shard};
 
 	return grid_rank(&o->grid, at);
 }
@@ -57,7 +70,7 @@ static enum status take(struct collection *c, int tensor, int shard, int row, in
 	const struct tensor *t = &e->options.model->tensors[tensor];
 	size_t columns = (size_t)tensor_own_columns(t, e->options.grid.mp);
 	size_t at = t->split == SPLIT_COLUMNS ? (size_t)shard * columns : 0;
-	int from = rank_of(c, t, shard);
+	int from = rank_of(c, tensor, shard);
 	enum status st;
 
 	if (e->number == from)
@@ -140,11 +153,11 @@ out:
 	return st;
 }
 
-enum status collect_weights(struct engine *e, int replica, collect_fn *fn, void *arg,
+enum status collect_weights(struct engine *e, int copy, collect_fn *fn, void *arg,
 			    struct error *err)
 {
 	struct collection c = {.e = e,
-			       .replica = replica,
+			       .copy = copy,
 			       .flat = e->weights.param,
 			       .type = e->weights.type,
 			       .fn = fn,
@@ -153,26 +166,25 @@ enum status collect_weights(struct engine *e, int replica, collect_fn *fn, void 
 	return collect(&c, err);
 }
 
-enum status collect_masters(struct engine *e, int replica, collect_fn *fn, void *arg,
+enum status collect_masters(struct engine *e, int copy, collect_fn *fn, void *arg,
 			    struct error *err)
 {
-	struct collection c = {
-		.e = e, .replica = replica, .type = DTYPE_F32, .fn = fn, .arg = arg};
+	struct collection c = {.e = e, .copy = copy, .type = DTYPE_F32, .fn = fn, .arg = arg};
 	enum status st;
 
 	if (e->weights.type == DTYPE_F32)
-		return collect_weights(e, replica, fn, arg, err);
+		return collect_weights(e, copy, fn, arg, err);
 	TRY(engine_spread(e, e->optim.master, &c.flat, err));
 	TRY(collect(&c, err));
 out:
 	return st;
 }
 
-enum status collect_gradients(struct engine *e, int replica, collect_fn *fn, void *arg,
+enum status collect_gradients(struct engine *e, int copy, collect_fn *fn, void *arg,
 			      struct error *err)
 {
 	struct collection c = {.e = e,
-			       .replica = replica,
+			       .copy = copy,
 			       .flat = e->weights.grad,
 			       .type = e->weights.grad_type,
 			       .fn = fn,

@@ -9,10 +9,11 @@ typedef enum status collect_fn(void *arg, int tensor, const float *values, size_
 			       struct error *err);
 
 /*
- * Every rank calls it; rank 0's fn gets the tensors of a replica in the model's order. Not for
- * use within a step: it allocates.
+ * Every rank calls it; rank 0's fn gets the tensors in the model's order. Replicas have the
+ * same, some of it slices and stages too: copy is a number, and each number another choice of
+ * them; below dp, a replica. Not for use within a step: it allocates.
  */
-typedef enum status collect_tensors(struct engine *e, int replica, collect_fn *fn, void *arg,
+typedef enum status collect_tensors(struct engine *e, int copy, collect_fn *fn, void *arg,
 				    struct error *err);
 collect_tensors collect_weights;
 

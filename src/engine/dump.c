@@ -38,7 +38,7 @@ static void describe_tensors(const struct model *m, struct safetensors_entry *en
 }
 
 /* What gather brings to rank 0, as one file. */
-static enum status dump(struct engine *e, collect_tensors *collect, int replica,
+static enum status dump(struct engine *e, collect_tensors *collect, int copy,
 			const char *folder, const char *name, struct error *err)
 {
 	enum status st, begun = OK;
@@ -55,7 +55,7 @@ static enum status dump(struct engine *e, collect_tensors *collect, int replica,
 	TRY(file_path(path, folder, name, err));
 	if (writes)
 		begun = safetensors_begin(&f, path, entries, n, err);
-	TRY(collect(e, replica, begun == OK ? write_values : drop_values, &f, err));
+	TRY(collect(e, copy, begun == OK ? write_values : drop_values, &f, err));
 	TRY(begun);
 	if (writes)
 		TRY(file_commit(&f, err));
@@ -71,15 +71,15 @@ enum status dump_weights(struct engine *e, const char *folder, const char *name,
 	return dump(e, collect_weights, 0, folder, name, err);
 }
 
-enum status dump_masters(struct engine *e, int replica, const char *folder, const char *name,
+enum status dump_masters(struct engine *e, int copy, const char *folder, const char *name,
 			 struct error *err)
 {
-	return dump(e, collect_masters, replica, folder, name, err);
+	return dump(e, collect_masters, copy, folder, name, err);
 }
 
-enum status dump_gradients(struct engine *e, int replica, const char *folder, struct error *err)
+enum status dump_gradients(struct engine *e, int copy, const char *folder, struct error *err)
 {
-	return dump(e, collect_gradients, replica, folder, "gradients.safetensors", err);
+	return dump(e, collect_gradients, copy, folder, "gradients.safetensors", err);
 }
 
 static enum status begin_batches(struct dump *d, const struct engine *e, int steps,

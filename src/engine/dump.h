@@ -26,12 +26,11 @@ struct dump {
 /* The weights of all ranks as one safetensors file. */
 enum status dump_weights(struct engine *e, const char *folder, const char *name,
 			 struct error *err);
-/* Of a replica: the weights that the optimizer keeps; the gradients of the last step, times its
-   loss scale, as gradients.safetensors. */
-enum status dump_masters(struct engine *e, int replica, const char *folder, const char *name,
+/* One copy of them (collect.h): the weights that the optimizer keeps; the gradients of the last
+   step, times its loss scale, as gradients.safetensors. */
+enum status dump_masters(struct engine *e, int copy, const char *folder, const char *name,
 			 struct error *err);
-enum status dump_gradients(struct engine *e, int replica, const char *folder,
-			   struct error *err);
+enum status dump_gradients(struct engine *e, int copy, const char *folder, struct error *err);
 
 /* Write initial.safetensors and begin batches.safetensors and, with dropout,
    masks.safetensors in a folder that exists. */

@@ -92,9 +92,9 @@ void sketch_release(struct sketch *s)
 	*s = (struct sketch){0};
 }
 
-int sketch_replica(const struct engine *e, int step)
+int sketch_copy(const struct engine *e, int step)
 {
-	return e->options.grad_sync == SYNC_MASTER ? 0 : step % e->options.grid.dp;
+	return e->options.grad_sync == SYNC_MASTER ? 0 : step;
 }
 
 enum status sketch_add(struct sketch *s, struct engine *e, int step, double scale,
@@ -106,12 +106,12 @@ enum status sketch_add(struct sketch *s, struct engine *e, int step, double scal
 			    .out = s->values + (size_t)step * (size_t)s->tensors,
 			    .scale = scale};
 	struct reading q = p;
-	int replica = sketch_replica(e, step);
+	int copy = sketch_copy(e, step);
 	enum status st;
 
 	q.done = keep_moved;
-	TRY(collect_gradients(e, replica, take, &p, err));
-	TRY(collect_masters(e, replica, take, &q, err));
+	TRY(collect_gradients(e, copy, take, &p, err));
+	TRY(collect_masters(e, copy, take, &q, err));
 out:
 	return st;
 }

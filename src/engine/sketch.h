@@ -32,8 +32,9 @@ struct sketch {
 enum status sketch_init(struct sketch *s, struct engine *e, int steps, struct error *err);
 enum status sketch_add(struct sketch *s, struct engine *e, int step, double scale,
 		       struct error *err);
-/* All replicas have the same, so each in turn shows it; of DataParallel the first. */
-int sketch_replica(const struct engine *e, int step);
+/* All replicas have the same, and some of it slices and stages too, so each in turn shows it:
+   which copy collect takes; of DataParallel the first. */
+int sketch_copy(const struct engine *e, int step);
 /* The values as sketch.safetensors: (steps, tensors, floats of a struct sketch_tensor). */
 enum status sketch_write(const struct sketch *s, const char *folder, struct error *err);
 void sketch_release(struct sketch *s);

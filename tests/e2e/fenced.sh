@@ -45,6 +45,16 @@ same $stack --data csv:digits/digits.csv --optimizer adamw
 same $stack --data csv:digits/digits.csv --dp 2 --pp 2 --mp 2 --micro-batches 2 --norm layer --residual --dropout 0.2
 [ -n "$("$KOLM" train --device $other $stack --data csv:digits/digits.csv --steps 2 --quiet --run-dir held && held_out held)" ] || fail "nothing evaluated"
 
+# Tokens, attention, tables that two stages have, rows that are spread, blocks that compute again.
+gpt="--model gpt --layers 2 --heads 4 --dim 24 --context 6 --vocab 29"
+same $gpt --dropout 0.1
+same $gpt --dp 2 --pp 2 --mp 2 --micro-batches 4 --sequence-parallel --recompute attention --zero 1
+same $gpt --pp 4 --micro-batches 4 --schedule zb-h1 --recompute block --precision bf16
+same $gpt --dp 2 --grad-sync master
+same --model llama --layers 2 --heads 4 --kv-heads 2 --dim 24 --context 6 --vocab 31 --mp 2 --pp 2 --micro-batches 2 --sequence-parallel --dropout 0.2 --precision fp16
+seq 2000 >text.txt
+same ${gpt/--vocab 29/} --data text:text.txt --tokenizer char --holdout 0.2 --dp 2 --mp 2
+
 # Grids of up to 8 ranks, with a batch of 32.
 draw() {
 	local dp pp mp
@@ -56,16 +66,28 @@ draw() {
 	done
 	options="--dp $dp --pp $pp --mp $mp"
 	pick 1 2 4; options="$options --micro-batches $picked"
-	pick "--dim 24 --depth 6" "--dim 16 --depth 7 --residual" "--widths 10,24,20,12,12,8,8"; options="$options $picked"
-	pick none layer rms; options="$options --norm $picked"
+	pick mlp mlp gpt llama; draw_${picked/#[gl]*/language} $picked
 	pick 0 0 0.2; options="$options --dropout $picked"
-	pick none relu gelu tanh silu gelu-tanh; options="$options --activation $picked"
 	pick naive gpipe 1f1b interleaved zb-h1; options="$options --schedule $picked"
 	pick fp32 fp16 bf16; options="$options --precision $picked"
 	pick sgd momentum adamw; options="$options --optimizer $picked"
 	pick "" "--clip-grad 0.5" "--bucket-mb 0.001"; options="$options $picked"
 	pick "" "--zero 1" "--grad-sync flat"; options="$options $picked"
 	[ $((pp * mp)) = 1 ] && options="${options/--zero 1/--grad-sync master}"
+}
+
+draw_mlp() {
+	pick "--dim 24 --depth 6" "--dim 16 --depth 7 --residual" "--widths 10,24,20,12,12,8,8"; options="$options $picked"
+	pick none layer rms; options="$options --norm $picked"
+	pick none relu gelu tanh silu gelu-tanh; options="$options --activation $picked"
+}
+draw_language() { # MODEL
+	options="$options --model $1 --layers 4"
+	pick "--heads 4 --dim 8" "--heads 8 --dim 48"; options="$options $picked"
+	pick 4 5 29; options="$options --vocab $picked"
+	pick 4 8; options="$options --context $picked"
+	pick none attention block; options="$options --recompute $picked"
+	pick "" "--sequence-parallel"; [ $mp = 1 ] || options="$options $picked"
 }
 
 for ((i = 0; i < cases; i++)); do

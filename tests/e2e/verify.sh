@@ -114,6 +114,10 @@ grep -q '"where": "step 4, gradients that are not finite on the grid only"' out.
 "$KOLM" verify $grid --inject rank=6,step=7,scale=1.01 >out.txt 2>err.txt && fail "1 % in one step of fp32: $(cat out.txt)"
 grep -qE "first at step 7, gradient of [a-z0-9._]+\[[0-9]+\]: [-0-9.e]+, on one rank [-0-9.e]+: NOT the same run" out.txt || fail "where: $(cat out.txt)"
 
+# A copy that nobody else looks at: the last stage has a table and a norm that others keep, and one of its ranks does not update.
+verify false --precision bf16 --model gpt --dp 2 --pp 2 --mp 2 --layers 1 --micro-batches 8 --heads 4 --dim 16 --vocab 11 --context 6 --micro-batch-size 2 \
+	--optimizer sgd --lr 0.001 --dropout 0.1 --sequence-parallel --seed 23128 --inject rank=5,stale
+
 # A tolerance that is given is the last word; trouble that makes no sense is refused.
 "$KOLM" verify $grid --precision fp16 --loss-tolerance 1e-9 --json >out.json 2>err.txt && fail "beyond what was given: $(cat out.json)"
 grep -q '"controls": 0' out.json || fail "controls: $(cat out.json)"
