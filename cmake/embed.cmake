@@ -1,15 +1,16 @@
-# Write OUTPUT, a C file with the contents of every study of FILES in it.
-set(text "/* made by cmake/embed.cmake from the studies */\n#include \"study/study.h\"\n\n")
+# Write OUTPUT, a C file with the contents of every file of FILES in it: an array LIST of struct TYPE
+# {name, bytes, size}, and how many there are, COUNT, as the header INCLUDE declares them.
+set(text "/* made by cmake/embed.cmake */\n#include \"${INCLUDE}\"\n\n")
 set(list "")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME_WE)
-  string(REPLACE "-" "_" symbol ${name})
+  string(REPLACE "-" "_" symbol "file_${name}")
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\n\t\\1" bytes "${bytes}")
   string(APPEND text "static const unsigned char ${symbol}[] = {${bytes}\n};\n\n")
   string(APPEND list "\t{\"${name}\", ${symbol}, sizeof(${symbol})},\n")
 endforeach()
-string(APPEND text "const struct builtin study_builtins[] = {\n${list}};\n")
-string(APPEND text "const size_t study_builtin_count = sizeof(study_builtins) / sizeof(study_builtins[0]);\n")
+string(APPEND text "const struct ${TYPE} ${LIST}[] = {\n${list}};\n")
+string(APPEND text "const size_t ${COUNT} = sizeof(${LIST}) / sizeof(${LIST}[0]);\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -17,7 +17,7 @@ declare -A rank=(
 	[base]=0
 	[device]=1 [comm]=1 [grid]=1 [schedule]=1 [text]=1
 	[model]=2 [optim]=2 [data]=2 [launch]=2 [checkpoint]=2
-	[engine]=3 [hf]=3
+	[engine]=3 [hf]=3 [plan]=3
 	[config]=4 [lib]=4
 	[trace]=5
 	[report]=6 [study]=6

@@ -23,6 +23,7 @@ enum status cmd_export(int argc, char *const *argv, struct error *err);
 enum status cmd_import(int argc, char *const *argv, struct error *err);
 enum status cmd_info(int argc, char *const *argv, struct error *err);
 enum status cmd_doctor(int argc, char *const *argv, struct error *err);
+enum status cmd_plan(int argc, char *const *argv, struct error *err);
 enum status cmd_devices(int argc, char *const *argv, struct error *err);
 
 /* Their options; that of train is config_table. */
@@ -30,7 +31,7 @@ extern const struct option_table verify_table, max_batch_table, grid_table, sche
 extern const struct option_table top_table, trace_table, bench_table, studies_table,
 	report_table;
 extern const struct option_table predict_table, eval_table, generate_table, tokenizer_table;
-extern const struct option_table export_table, import_table;
+extern const struct option_table export_table, import_table, plan_table;
 extern const struct option_table info_table, doctor_table, devices_table;
 
 /* What the cases of a study may start; see study/study.h. */

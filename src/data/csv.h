@@ -1,6 +1,6 @@
 /*
  * csv.h - a text of records and cells: RFC 4180, with comma, semicolon or tab between cells.
- * A cell in quotes may hold separators, line breaks and doubled quotes. Only for data/.
+ * A cell in quotes may hold separators, line breaks and doubled quotes.
  */
 #ifndef KOLM_DATA_CSV_H
 #define KOLM_DATA_CSV_H

@@ -1,0 +1,176 @@
+/*
+ * block.c - see block.h
+ *
+ * Bytes are counted per element of 16 bits, as kernels of Megatron read and write them: what is
+ * fused there is one kernel here. Masks of dropout have a byte.
+ */
+#include "plan/block.h"
+#include "base/util.h"
+
+/* Sizes of a micro-batch that everything below is made of. */
+struct sizes {
+	double rows, hidden, sequence, width; /* width: of a head */
+	double tp, heads;		      /* heads of the micro-batch on this rank */
+	double whole;  /* elements of a row-by-hidden matrix, where it is whole on all ranks */
+	double normed; /* the same where norms and dropout see it: cut with sequence parallel */
+	double scores;
+};
+
+static struct sizes sizes_of(const struct setup *s)
+{
+	struct sizes z = {.rows = (double)s->micro_batch * s->context,
+			  .hidden = s->hidden,
+			  .sequence = s->context,
+			  .width = (double)s->hidden / s->heads,
+			  .tp = s->tp,
+			  .heads = (double)s->micro_batch * s->heads / s->tp};
+
+	z.whole = z.rows * z.hidden;
+	z.normed = s->sequence_parallel ? z.whole / z.tp : z.whole;
+	z.scores = z.heads * z.sequence * z.sequence;
+	return z;
+}
+
+static void add_product(struct pass *p, const struct cluster *c, double m, double n, double k,
+			double count)
+{
+	p->busy += cost_product(c, m, n, k, count);
+	p->kernels++;
+}
+
+static void add_bytes(struct pass *p, const struct cluster *c, double bytes, int kernels)
+{
+	p->busy += cost_bytes(c, bytes);
+	p->kernels += kernels;
+}
+
+/* An output of 16-bit numbers summed over the tp ranks, of which a share is hidden. Sequence
+   parallel sends as much in two halves. */
+static void add_sum(struct pass *p, const struct setup *s, const struct cluster *c,
+		    double elements, double hidden)
+{
+	if (s->tp == 1)
+		return;
+	p->sums += (1 - hidden) * cost_sum(c, 2 * elements, s->tp, 1);
+	if (s->sequence_parallel)
+		p->sums += (1 - hidden) * cost_sum(c, 0, s->tp, 1);
+	p->kernels += s->sequence_parallel ? 2 : 1;
+}
+
+static void add_pass(struct pass *to, const struct pass *p)
+{
+	to->busy += p->busy;
+	to->sums += p->sums;
+	to->kernels += p->kernels;
+}
+
+/* y = x W' with W (out, in): gradients of x and of W. */
+static void add_gradients(struct pass *p, const struct cluster *c, double rows, double out,
+			  double in)
+{
+	add_product(p, c, rows, in, out, 1);
+	add_product(p, c, out, in, rows, 1);
+}
+
+/* What selective recomputation repeats: scores, softmax with the mask, dropout, their product
+   with the values. */
+static void attention_forward(struct pass *p, const struct sizes *z, const struct cluster *c)
+{
+	add_product(p, c, z->sequence, z->sequence, z->width, z->heads);
+	add_bytes(p, c, 4 * z->scores, 1); /* softmax: read, written */
+	add_bytes(p, c, 5 * z->scores, 1); /* dropout: and its mask */
+	add_product(p, c, z->sequence, z->width, z->sequence, z->heads);
+}
+
+static void attention_backward(struct pass *p, const struct sizes *z, const struct cluster *c)
+{
+	for (int i = 0; i < 2; i++) { /* of both factors, of both products */
+		add_product(p, c, z->sequence, z->sequence, z->width, z->heads);
+		add_product(p, c, z->sequence, z->width, z->sequence, z->heads);
+	}
+	add_bytes(p, c, 5 * z->scores, 1);
+	add_bytes(p, c, 6 * z->scores, 1); /* softmax: its result and two gradients */
+}
+
+static void forward(struct pass *p, const struct setup *s, const struct cluster *c)
+{
+	struct sizes z = sizes_of(s);
+	double h = z.hidden, part = h / z.tp;
+
+	add_bytes(p, c, 2 * 4 * z.normed, 2); /* norms */
+	add_product(p, c, z.rows, 3 * part, h, 1);
+	add_bytes(p, c, 16 * z.whole / z.tp, 4); /* q, k, v and the result, put into order */
+	attention_forward(p, &z, c);
+	add_product(p, c, z.rows, h, part, 1);
+	add_product(p, c, z.rows, 4 * part, h, 1);
+	add_bytes(p, c, 4 * 4 * z.whole / z.tp, 1); /* gelu, with the bias */
+	add_product(p, c, z.rows, h, 4 * part, 1);
+	add_bytes(p, c, 2 * 7 * z.normed, 2); /* bias, dropout, sum with the input */
+	for (int i = 0; i < 2; i++)
+		add_sum(p, s, c, z.whole, 0);
+}
+
+static void backward(struct pass *p, const struct setup *s, const struct cluster *c)
+{
+	struct sizes z = sizes_of(s);
+	double h = z.hidden, part = h / z.tp, hidden = c->constants[CLUSTER_SUM_OVERLAP];
+
+	add_bytes(p, c, 2 * 14 * z.normed, 6); /* norms: input, weights, sum of the branches */
+	add_bytes(p, c, 2 * 7 * z.normed, 4);  /* dropout, gradient of the bias */
+	add_gradients(p, c, z.rows, h, 4 * part);
+	add_bytes(p, c, 4 * 8 * z.whole / z.tp, 2); /* gelu, gradient of its bias */
+	add_gradients(p, c, z.rows, 4 * part, h);
+	add_gradients(p, c, z.rows, h, part);
+	attention_backward(p, &z, c);
+	add_bytes(p, c, (16 + 6) * z.whole / z.tp, 5);
+	add_gradients(p, c, z.rows, 3 * part, h);
+	for (int i = 0; i < 2; i++)
+		add_sum(p, s, c, z.whole, hidden);
+	if (s->sequence_parallel) /* inputs gathered again for the gradients of both weights */
+		for (int i = 0; i < 2; i++)
+			add_sum(p, s, c, z.whole / 2, hidden);
+}
+
+void block_cost(struct passes *p, const struct setup *s, const struct cluster *c)
+{
+	struct sizes z = sizes_of(s);
+
+	*p = (struct passes){0};
+	forward(&p->forward, s, c);
+	backward(&p->backward, s, c);
+	switch (s->recompute) {
+	case RECOMPUTE_NONE:
+		break;
+	case RECOMPUTE_SELECTIVE:
+		attention_forward(&p->backward, &z, c);
+		break;
+	case RECOMPUTE_FULL:
+		add_pass(&p->backward, &p->forward);
+		break;
+	}
+}
+
+void embedding_cost(struct passes *p, const struct setup *s, const struct cluster *c)
+{
+	struct sizes z = sizes_of(s);
+
+	*p = (struct passes){0};
+	add_bytes(&p->forward, c, (4 + 6) * z.whole + 5 * z.normed, 4);
+	add_sum(&p->forward, s, c, z.whole, 0);
+	add_bytes(&p->backward, c, (6 + 6) * z.whole + 5 * z.normed, 4);
+}
+
+void head_cost(struct passes *p, const struct setup *s, const struct cluster *c)
+{
+	struct sizes z = sizes_of(s);
+	double classes = (double)ceil_div(s->vocab, s->tp), logits = z.rows * classes;
+
+	*p = (struct passes){0};
+	add_bytes(&p->forward, c, 4 * z.normed, 1);
+	add_product(&p->forward, c, z.rows, classes, z.hidden, 1);
+	/* To 32 bits; the maximum, the exponentials, their sum, the quotients. */
+	add_bytes(&p->forward, c, (6 + 4 + 8 + 4 + 8) * logits, 8);
+	add_bytes(&p->backward, c, (8 + 6) * logits + 14 * z.normed, 6);
+	add_gradients(&p->backward, c, z.rows, classes, z.hidden);
+	add_sum(&p->backward, s, c, z.whole, c->constants[CLUSTER_SUM_OVERLAP]);
+}

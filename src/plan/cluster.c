@@ -1,0 +1,205 @@
+/* cluster.c - see cluster.h */
+#include "plan/cluster.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *unit;
+	double min, max;
+} kinds[] = {
+#define KIND(constant, text, unit, min, max, help) {text, unit, min, max},
+	CLUSTER_CONSTANTS(KIND)
+#undef KIND
+};
+
+/* Only members that are known, so that nobody waits for what a misspelt one would do. */
+static enum status only(const json_t *object, const char *const *names, const char *what,
+			const char *where, struct error *err)
+{
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(object))
+		return FAIL(err, ERR_USAGE, "%s: %s should be an object", where, what);
+	json_object_foreach((json_t *)object, key, value)
+	{
+		size_t i = 0;
+
+		while (names[i] && strcmp(names[i], key))
+			i++;
+		if (!names[i])
+			return FAIL(err, ERR_USAGE, "%s: %s has an unknown member '%.64s'",
+				    where, what, key);
+	}
+	return OK;
+}
+
+static enum status check_origin(const json_t *object, const char *what, const char *where,
+				struct error *err)
+{
+	const char *origin = json_string_value(json_object_get(object, "origin"));
+
+	if (origin && *origin)
+		return OK;
+	FAIL(err, ERR_USAGE, "%s: %s has no origin", where, what);
+	return HINT(err, "say where the value comes from: \"origin\": \"...\"");
+}
+
+static enum status read_constant(struct cluster *c, size_t i, const json_t *constants,
+				 const char *where, struct error *err)
+{
+	static const char *const members[] = {"value", "unit", "origin", NULL};
+	const char *name = kinds[i].name, *unit;
+	const json_t *object = json_object_get(constants, name), *value;
+	enum status st = OK;
+
+	if (!object)
+		return FAIL(err, ERR_USAGE, "%s: constants has no '%s'", where, name);
+	TRY(only(object, members, name, where, err));
+	value = json_object_get(object, "value");
+	unit = json_string_value(json_object_get(object, "unit"));
+	if (!json_is_number(value))
+		return FAIL(err, ERR_USAGE, "%s: %s has no value that is a number", where,
+			    name);
+	c->constants[i] = json_number_value(value);
+	if (!(c->constants[i] >= kinds[i].min && c->constants[i] <= kinds[i].max))
+		return FAIL(err, ERR_USAGE, "%s: %s %g is out of range; %g to %g", where, name,
+			    c->constants[i], kinds[i].min, kinds[i].max);
+	if (!unit || strcmp(unit, kinds[i].unit))
+		return FAIL(err, ERR_USAGE, "%s: the unit of %s is '%s', not '%.32s'", where,
+			    name, kinds[i].unit, unit ? unit : "");
+	TRY(check_origin(object, name, where, err));
+out:
+	return st;
+}
+
+static enum status read_constants(struct cluster *c, const json_t *constants, const char *where,
+				  struct error *err)
+{
+	const char *names[CLUSTER_CONSTANT_COUNT + 1] = {NULL};
+	enum status st = OK;
+
+	for (size_t i = 0; i < CLUSTER_CONSTANT_COUNT; i++)
+		names[i] = kinds[i].name;
+	TRY(only(constants, names, "constants", where, err));
+	for (size_t i = 0; i < CLUSTER_CONSTANT_COUNT; i++)
+		TRY(read_constant(c, i, constants, where, err));
+out:
+	return st;
+}
+
+/* [ranks, us, GB/s] */
+static enum status read_ring(struct cluster *c, const json_t *row, const char *where,
+			     struct error *err)
+{
+	struct cluster_ring *ring = &c->rings[c->ring_count];
+	double least = c->ring_count ? ring[-1].ranks + 1 : 2;
+
+	for (size_t i = 0; i < 3; i++)
+		if (json_array_size(row) != 3 || !json_is_number(json_array_get(row, i)))
+			return FAIL(err, ERR_USAGE,
+				    "%s: a row of sums should be [ranks, us, GB/s]", where);
+	ring->ranks = json_number_value(json_array_get(row, 0));
+	ring->latency_us = json_number_value(json_array_get(row, 1));
+	ring->gb_per_s = json_number_value(json_array_get(row, 2));
+	if (!(ring->ranks >= least && ring->ranks <= 4096))
+		return FAIL(err, ERR_USAGE,
+			    "%s: sums over %g ranks are out of order; %g to 4096 should follow",
+			    where, ring->ranks, least);
+	if (!(ring->latency_us >= 0 && ring->latency_us <= 1e6 && ring->gb_per_s >= 1e-6 &&
+	      ring->gb_per_s <= 1e6))
+		return FAIL(err, ERR_USAGE,
+			    "%s: a sum over %g ranks with %g us and %g GB/s is out of range",
+			    where, ring->ranks, ring->latency_us, ring->gb_per_s);
+	c->ring_count++;
+	return OK;
+}
+
+static enum status read_rings(struct cluster *c, const json_t *sums, const char *where,
+			      struct error *err)
+{
+	static const char *const members[] = {"rows", "unit", "origin", NULL};
+	const json_t *rows = json_object_get(sums, "rows");
+	size_t count = json_array_size(rows);
+	enum status st = OK;
+
+	TRY(only(sums, members, "sums", where, err));
+	TRY(check_origin(sums, "sums", where, err));
+	if (count < 1 || count > CLUSTER_RINGS_MAX)
+		return FAIL(err, ERR_USAGE, "%s: sums has %zu rows; 1 to %d are allowed", where,
+			    count, CLUSTER_RINGS_MAX);
+	for (size_t i = 0; i < count; i++)
+		TRY(read_ring(c, json_array_get(rows, i), where, err));
+out:
+	return st;
+}
+
+enum status cluster_read(struct cluster *c, const char *bytes, size_t size, const char *where,
+			 struct error *err)
+{
+	static const char *const members[] = {"name", "about", "constants", "sums", NULL};
+	json_error_t problem;
+	json_t *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &problem);
+	const char *name = json_string_value(json_object_get(root, "name"));
+	enum status st = OK;
+
+	*c = (struct cluster){.ring_count = 0};
+	if (!root)
+		return FAIL(err, ERR_USAGE, "%s is not JSON: line %d: %.160s", where,
+			    problem.line, problem.text);
+	TRY(only(root, members, "a cluster", where, err));
+	if (!name || !*name || strlen(name) >= sizeof(c->name)) {
+		st = FAIL(err, ERR_USAGE, "%s: a cluster needs a name of at most %d letters",
+			  where, CLUSTER_NAME_MAX - 1);
+		goto out;
+	}
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	TRY(read_constants(c, json_object_get(root, "constants"), where, err));
+	TRY(read_rings(c, json_object_get(root, "sums"), where, err));
+out:
+	json_decref(root);
+	return st;
+}
+
+const char *cluster_builtin_name(size_t i)
+{
+	return i < cluster_file_count ? cluster_files[i].name : NULL;
+}
+
+static enum status unknown(const char *name, struct error *err)
+{
+	char names[200] = "";
+	size_t length = 0;
+
+	for (size_t i = 0; i < cluster_file_count && length < sizeof(names); i++)
+		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+					   i ? ", " : "", cluster_files[i].name);
+	FAIL(err, ERR_USAGE, "there is no cluster '%.64s', and no such file", name);
+	return HINT(err, "there are %s; or give a file (docs/plan.md)", names);
+}
+
+enum status cluster_find(struct cluster *c, const char *name, struct error *err)
+{
+	struct error own = {0};
+	char *bytes;
+	size_t size;
+	enum status st;
+
+	for (size_t i = 0; i < cluster_file_count; i++)
+		if (!strcmp(cluster_files[i].name, name))
+			return cluster_read(c, (const char *)cluster_files[i].bytes,
+					    cluster_files[i].size, name, err);
+	if (!strchr(name, '/') && !strchr(name, '.'))
+		return unknown(name, err);
+	st = file_read(name, CLUSTER_FILE_MAX, &bytes, &size, &own);
+	if (st != OK)
+		return error_copy(err, &own);
+	st = cluster_read(c, bytes, size, name, err);
+	free(bytes);
+	return st;
+}

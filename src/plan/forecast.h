@@ -1,0 +1,46 @@
+/*
+ * forecast.h - how long a step takes and how much memory it needs, in closed form.
+ * docs/plan.md says what is counted and what is not.
+ */
+#ifndef KOLM_PLAN_FORECAST_H
+#define KOLM_PLAN_FORECAST_H
+
+#include "plan/cluster.h"
+#include "plan/setup.h"
+
+/* Times in s. They add up to step. */
+struct forecast {
+	double step;
+	double work; /* micro-batches of the slowest stage: products, elementwise work, host */
+	double sums; /* of those, tensor-parallel sums that nothing hides */
+	double messages;  /* of those, between stages */
+	double fill;	  /* the pipeline fills and drains: the bubble */
+	double gradients; /* summed over the replicas, and the table over its two holders */
+	double update;	  /* the optimizer, and what the host does once a step */
+	double memory;	  /* bytes of the fullest rank */
+	int fullest;	  /* its stage */
+};
+
+/* For a setup that has passed its check. */
+void forecast_make(struct forecast *f, const struct setup *s, const struct cluster *c);
+
+static inline double forecast_bubble(const struct forecast *f)
+{
+	return f->fill / (f->work + f->sums + f->messages + f->fill);
+}
+
+double forecast_tokens_per_s(const struct forecast *f, const struct setup *s);
+/* The share of the peak of all devices that the model's own FLOP are. */
+double forecast_mfu(const struct forecast *f, const struct setup *s, const struct cluster *c);
+
+/* Where it goes, in bytes of a rank of the stage. */
+struct forecast_memory {
+	double parameters, gradients, optimizer, activations, reserved;
+};
+void forecast_memory(struct forecast_memory *m, const struct setup *s, const struct cluster *c,
+		     int stage);
+double forecast_memory_sum(const struct forecast_memory *m);
+/* Bytes that a block keeps of a micro-batch for its backward: Korthikanti et al., table 2. */
+double forecast_block_bytes(const struct setup *s);
+
+#endif

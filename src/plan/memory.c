@@ -1,0 +1,83 @@
+/* memory.c - the memory of a rank; see forecast.h */
+#include "plan/forecast.h"
+#include "base/util.h"
+
+static const double GIB = 1024.0 * 1024 * 1024;
+
+/* What is computed again is not kept; with full recomputation only the input is. */
+static double kept(const struct setup *s, enum setup_recompute recompute)
+{
+	double h = s->hidden, t = s->tp, sequence = s->context;
+	double elements = sequence * s->micro_batch * h;
+	double scores = recompute == RECOMPUTE_NONE ? 5 * s->heads * sequence / h : 0;
+
+	if (recompute == RECOMPUTE_FULL)
+		return 2 * elements / (s->sequence_parallel ? t : 1);
+	if (s->sequence_parallel)
+		return elements * (34 / t + scores / t);
+	return elements * (10 + 24 / t + scores / t);
+}
+
+double forecast_block_bytes(const struct setup *s)
+{
+	return kept(s, s->recompute);
+}
+
+/* Micro-batches that a stage has begun and not ended; interleaved: as many blocks' worth. */
+static double alive(const struct setup *s, int stage)
+{
+	double m = setup_micro_batches(s), p = s->pp;
+
+	switch (s->schedule) {
+	case SCHEDULE_NAIVE:
+		return 1;
+	case SCHEDULE_GPIPE:
+		return m;
+	case SCHEDULE_1F1B:
+		return imin(s->pp - stage, (int)m);
+	case SCHEDULE_ZB_H1:
+		return imin(s->pp, (int)m);
+	case SCHEDULE_INTERLEAVED:
+		if (s->pp > 1) {
+			double most = p + (p - 1 - 2 * stage) / s->chunks;
+
+			return most < m ? most : m;
+		}
+		return 1;
+	}
+	return m;
+}
+
+/* Of the embedding: its mask; of the head: its input twice, and the logits with 32 bits. */
+static double end_bytes(const struct setup *s, int stage)
+{
+	double elements = (double)s->context * s->micro_batch * s->hidden;
+	double cut = s->sequence_parallel ? s->tp : 1, sum = 0;
+
+	if (stage == 0)
+		sum += elements / cut * alive(s, stage);
+	if (stage == s->pp - 1)
+		sum += 4 * elements / cut +
+		       4.0 * s->context * s->micro_batch * (double)ceil_div(s->vocab, s->tp);
+	return sum;
+}
+
+void forecast_memory(struct forecast_memory *m, const struct setup *s, const struct cluster *c,
+		     int stage)
+{
+	double n = setup_parameters(s, stage);
+
+	m->parameters = 2 * n / (s->zero >= 3 ? s->dp : 1);
+	m->gradients = c->constants[CLUSTER_GRADIENT_BYTES] * n / (s->zero >= 2 ? s->dp : 1);
+	m->optimizer = 12 * n / (s->zero >= 1 ? s->dp : 1); /* master copy, two moments */
+	m->activations = forecast_block_bytes(s) * setup_layers(s, stage) * alive(s, stage) +
+			 end_bytes(s, stage);
+	/* The block that is under way has all of it. */
+	m->activations += kept(s, RECOMPUTE_NONE) - kept(s, s->recompute);
+	m->reserved = c->constants[CLUSTER_RESERVED] * GIB;
+}
+
+double forecast_memory_sum(const struct forecast_memory *m)
+{
+	return m->parameters + m->gradients + m->optimizer + m->activations + m->reserved;
+}

@@ -1,0 +1,289 @@
+/* setups.c - see setups.h */
+#include "plan/setups.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "base/util.h"
+#include "data/csv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a cell becomes a member of a row. */
+enum cell_kind {
+	CELL_TEXT,
+	CELL_NUMBER,
+	CELL_SCHEDULE,
+	CELL_RECOMPUTE,
+	CELL_FLAG,
+	CELL_MEASURED
+};
+
+struct column {
+	const char *name;
+	enum cell_kind kind;
+	size_t offset;
+	int min, max;
+	const char *empty; /* what an empty cell stands for, or NULL: it may not be empty */
+};
+
+#define AT(member) offsetof(struct setups_row, member)
+#define NUMBER(member, text, least, most) \
+	{text, CELL_NUMBER, AT(setup.member), least, most, NULL},
+/* clang-format off */
+static const struct column columns[] = {
+	{"cluster", CELL_TEXT, AT(cluster), 0, 0, NULL},
+	{"model", CELL_TEXT, AT(model), 0, 0, ""},
+	SETUP_NUMBERS(NUMBER)
+	{"schedule", CELL_SCHEDULE, AT(setup.schedule), 0, 0, "1f1b"},
+	{"recompute", CELL_RECOMPUTE, AT(setup.recompute), 0, 0, "none"},
+	{"sequence_parallel", CELL_FLAG, AT(setup.sequence_parallel), 0, 0, "0"},
+	{"iter_ms", CELL_MEASURED, AT(iter_ms), 0, 0, ""},
+	{"mem_gib", CELL_MEASURED, AT(mem_gib), 0, 0, ""},
+};
+/* clang-format on */
+
+enum { COLUMNS = ARRAY_SIZE(columns), CELL_MAX = 128 };
+
+struct reader {
+	struct csv csv;
+	const char *where;
+	int from[COLUMNS]; /* which cell of a record it is */
+};
+
+static enum status wrong(const struct reader *r, const struct column *column, const char *text,
+			 const char *wanted, struct error *err)
+{
+	return FAIL(err, ERR_USAGE, "%s line %lld: %s '%.64s' should be %s", r->where,
+		    (long long)r->csv.line, column->name, text, wanted);
+}
+
+/* The number of a name in a list that ends with NULL; -1: it is not there. */
+static int index_of(const char *const *names, const char *text)
+{
+	for (int i = 0; names[i]; i++)
+		if (!strcmp(names[i], text))
+			return i;
+	return -1;
+}
+
+static enum status read_whole(const struct reader *r, const struct column *column,
+			      const char *text, int *out, struct error *err)
+{
+	char wanted[80];
+	double value;
+
+	snprintf(wanted, sizeof(wanted), "a whole number from %d to %d", column->min,
+		 column->max);
+	if (!units_parse_float(text, &value) ||
+	    !(value >= column->min && value <= column->max) || floor(value) != value)
+		return wrong(r, column, text, wanted, err);
+	*out = (int)value;
+	return OK;
+}
+
+static enum status read_flag(const struct reader *r, const struct column *column,
+			     const char *text, bool *out, struct error *err)
+{
+	static const char *const words[] = {"0",   "1",	    "false", "true", "no",
+					    "yes", "False", "True",  NULL};
+	int i = index_of(words, text);
+
+	if (i < 0)
+		return wrong(r, column, text, "0 or 1", err);
+	*out = i % 2;
+	return OK;
+}
+
+static enum status read_measured(const struct reader *r, const struct column *column,
+				 const char *text, double *out, struct error *err)
+{
+	*out = NAN;
+	if (!*text)
+		return OK;
+	if (!units_parse_float(text, out) || !(*out > 0 && *out < 1e15))
+		return wrong(r, column, text, "empty or a number above 0", err);
+	return OK;
+}
+
+static enum status read_cell(const struct reader *r, const struct column *column,
+			     const char *text, struct setups_row *row, struct error *err)
+{
+	void *at = (char *)row + column->offset;
+	int i;
+
+	if (!*text && !column->empty)
+		return wrong(r, column, text, "given", err);
+	if (!*text)
+		text = column->empty;
+	switch (column->kind) {
+	case CELL_TEXT:
+		if (strlen(text) >= SETUPS_NAME_MAX)
+			return wrong(r, column, text, "a shorter name", err);
+		memcpy(at, text, strlen(text) + 1);
+		return OK;
+	case CELL_NUMBER:
+		return read_whole(r, column, text, at, err);
+	case CELL_SCHEDULE:
+		if ((i = index_of(schedule_names, text)) < 0)
+			return wrong(r, column, text,
+				     "naive, gpipe, 1f1b, interleaved or zb-h1", err);
+		*(enum schedule_kind *)at = (enum schedule_kind)i;
+		return OK;
+	case CELL_RECOMPUTE:
+		if ((i = index_of(setup_recompute_names, text)) < 0)
+			return wrong(r, column, text, "none, selective or full", err);
+		*(enum setup_recompute *)at = (enum setup_recompute)i;
+		return OK;
+	case CELL_FLAG:
+		return read_flag(r, column, text, at, err);
+	case CELL_MEASURED:
+		return read_measured(r, column, text, at, err);
+	}
+	return OK;
+}
+
+/* A cell as a printable text without the quotes. */
+static enum status text_of(const struct cell *cell, char text[CELL_MAX], struct error *err)
+{
+	char *copy = cell_text(cell);
+
+	if (!copy)
+		return FAIL(err, ERR_MEMORY, "no memory for a cell of %zu bytes", cell->size);
+	snprintf(text, CELL_MAX, "%s", copy);
+	free(copy);
+	return OK;
+}
+
+static enum status read_heading(struct reader *r, const struct cell *cells, int count,
+				struct error *err)
+{
+	char text[CELL_MAX];
+	enum status st = OK;
+
+	for (int c = 0; c < COLUMNS; c++)
+		r->from[c] = -1;
+	for (int i = 0; i < count; i++) {
+		int c = 0;
+
+		TRY(text_of(&cells[i], text, err));
+		while (c < COLUMNS && strcmp(columns[c].name, text))
+			c++;
+		if (c == COLUMNS)
+			return FAIL(err, ERR_USAGE, "%s: column '%.64s' is unknown", r->where,
+				    text);
+		if (r->from[c] >= 0)
+			return FAIL(err, ERR_USAGE, "%s: column %s is there twice", r->where,
+				    text);
+		r->from[c] = i;
+	}
+	for (int c = 0; c < COLUMNS; c++)
+		if (r->from[c] < 0)
+			return FAIL(err, ERR_USAGE, "%s: there is no column %s", r->where,
+				    columns[c].name);
+out:
+	return st;
+}
+
+static enum status read_row(const struct reader *r, const struct cell *cells,
+			    struct setups_row *row, struct error *err)
+{
+	struct error own = {0};
+	char text[CELL_MAX];
+	enum status st = OK;
+
+	row->line = r->csv.line;
+	for (int c = 0; c < COLUMNS; c++) {
+		TRY(text_of(&cells[r->from[c]], text, err));
+		TRY(read_cell(r, &columns[c], text, row, err));
+	}
+	if (setup_check(&row->setup, &own) != OK)
+		st = FAIL(err, ERR_USAGE, "%s line %lld: %s", r->where, row->line, own.msg);
+out:
+	return st;
+}
+
+static enum status grow(struct setups *t, struct error *err)
+{
+	int capacity = t->capacity ? 2 * t->capacity : 64;
+	struct setups_row *rows;
+
+	if (t->count < t->capacity)
+		return OK;
+	if (t->count >= SETUPS_ROWS_MAX)
+		return FAIL(err, ERR_USAGE, "a table has at most %d rows", SETUPS_ROWS_MAX);
+	rows = realloc(t->rows, (size_t)capacity * sizeof(*rows));
+	if (!rows)
+		return FAIL(err, ERR_MEMORY, "no memory for a table of %d rows", capacity);
+	t->rows = rows;
+	t->capacity = capacity;
+	return OK;
+}
+
+/* Behind the lines that begin with #, and how many they are. */
+static const char *skip_comments(const char *at, const char *end, int64_t *lines)
+{
+	for (*lines = 0; at < end && *at == '#'; ++*lines) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+
+		at = next ? next + 1 : end;
+	}
+	return at;
+}
+
+static enum status read_all(struct setups *t, struct reader *r, struct error *err)
+{
+	struct cell cells[COLUMNS];
+	int count;
+	enum status st = OK;
+
+	TRY(csv_next(&r->csv, cells, COLUMNS, &count, err));
+	if (!count)
+		return FAIL(err, ERR_USAGE, "%s is empty", r->where);
+	TRY(read_heading(r, cells, imin(count, COLUMNS), err));
+	if (count > COLUMNS)
+		return FAIL(err, ERR_USAGE, "%s has %d columns instead of %d", r->where, count,
+			    COLUMNS);
+	for (;;) {
+		TRY(csv_next(&r->csv, cells, COLUMNS, &count, err));
+		if (!count)
+			break;
+		if (count != COLUMNS)
+			return FAIL(err, ERR_USAGE, "%s line %lld has %d cells instead of %d",
+				    r->where, (long long)r->csv.line, count, COLUMNS);
+		TRY(grow(t, err));
+		t->rows[t->count] = (struct setups_row){.line = 0};
+		TRY(read_row(r, cells, &t->rows[t->count], err));
+		t->count++;
+	}
+	if (!t->count)
+		st = FAIL(err, ERR_USAGE, "%s has no rows", r->where);
+out:
+	return st;
+}
+
+enum status setups_read(struct setups *t, const char *bytes, size_t size, const char *where,
+			struct error *err)
+{
+	struct reader r = {.where = where};
+	const char *end = bytes + size;
+	int64_t lines;
+	enum status st;
+
+	*t = (struct setups){.rows = NULL};
+	bytes = skip_comments(bytes, end, &lines);
+	TRY(csv_open(&r.csv, bytes, (size_t)(end - bytes), where, err));
+	r.csv.lines += lines;
+	TRY(read_all(t, &r, err));
+out:
+	if (st != OK)
+		setups_release(t);
+	return st;
+}
+
+void setups_release(struct setups *t)
+{
+	free(t->rows);
+	*t = (struct setups){.rows = NULL};
+}
