@@ -31,14 +31,14 @@ static struct sizes sizes_of(const struct setup *s)
 	return z;
 }
 
-static void add_product(struct pass *p, const struct cluster *c, double m, double n, double k,
+static void add_product(struct cost *p, const struct cluster *c, double m, double n, double k,
 			double count)
 {
 	p->busy += cost_product(c, m, n, k, count);
 	p->kernels++;
 }
 
-static void add_bytes(struct pass *p, const struct cluster *c, double bytes, int kernels)
+static void add_bytes(struct cost *p, const struct cluster *c, double bytes, int kernels)
 {
 	p->busy += cost_bytes(c, bytes);
 	p->kernels += kernels;
@@ -46,7 +46,7 @@ static void add_bytes(struct pass *p, const struct cluster *c, double bytes, int
 
 /* An output of 16-bit numbers summed over the tp ranks, of which a share is hidden. Sequence
    parallel sends as much in two halves. */
-static void add_sum(struct pass *p, const struct setup *s, const struct cluster *c,
+static void add_sum(struct cost *p, const struct setup *s, const struct cluster *c,
 		    double elements, double hidden)
 {
 	if (s->tp == 1)
@@ -57,7 +57,7 @@ static void add_sum(struct pass *p, const struct setup *s, const struct cluster 
 	p->kernels += s->sequence_parallel ? 2 : 1;
 }
 
-static void add_pass(struct pass *to, const struct pass *p)
+static void add_pass(struct cost *to, const struct cost *p)
 {
 	to->busy += p->busy;
 	to->sums += p->sums;
@@ -65,7 +65,7 @@ static void add_pass(struct pass *to, const struct pass *p)
 }
 
 /* y = x W' with W (out, in): gradients of x and of W. */
-static void add_gradients(struct pass *p, const struct cluster *c, double rows, double out,
+static void add_gradients(struct cost *p, const struct cluster *c, double rows, double out,
 			  double in)
 {
 	add_product(p, c, rows, in, out, 1);
@@ -74,7 +74,7 @@ static void add_gradients(struct pass *p, const struct cluster *c, double rows, 
 
 /* What selective recomputation repeats: scores, softmax with the mask, dropout, their product
    with the values. */
-static void attention_forward(struct pass *p, const struct sizes *z, const struct cluster *c)
+static void attention_forward(struct cost *p, const struct sizes *z, const struct cluster *c)
 {
 	add_product(p, c, z->sequence, z->sequence, z->width, z->heads);
 	add_bytes(p, c, 4 * z->scores, 1); /* softmax: read, written */
@@ -82,7 +82,7 @@ static void attention_forward(struct pass *p, const struct sizes *z, const struc
 	add_product(p, c, z->sequence, z->width, z->sequence, z->heads);
 }
 
-static void attention_backward(struct pass *p, const struct sizes *z, const struct cluster *c)
+static void attention_backward(struct cost *p, const struct sizes *z, const struct cluster *c)
 {
 	for (int i = 0; i < 2; i++) { /* of both factors, of both products */
 		add_product(p, c, z->sequence, z->sequence, z->width, z->heads);
@@ -92,7 +92,7 @@ static void attention_backward(struct pass *p, const struct sizes *z, const stru
 	add_bytes(p, c, 6 * z->scores, 1); /* softmax: its result and two gradients */
 }
 
-static void forward(struct pass *p, const struct setup *s, const struct cluster *c)
+static void forward(struct cost *p, const struct setup *s, const struct cluster *c)
 {
 	struct sizes z = sizes_of(s);
 	double h = z.hidden, part = h / z.tp;
@@ -110,7 +110,7 @@ static void forward(struct pass *p, const struct setup *s, const struct cluster 
 		add_sum(p, s, c, z.whole, 0);
 }
 
-static void backward(struct pass *p, const struct setup *s, const struct cluster *c)
+static void backward(struct cost *p, const struct setup *s, const struct cluster *c)
 {
 	struct sizes z = sizes_of(s);
 	double h = z.hidden, part = h / z.tp, hidden = c->constants[CLUSTER_SUM_OVERLAP];
@@ -131,41 +131,41 @@ static void backward(struct pass *p, const struct setup *s, const struct cluster
 			add_sum(p, s, c, z.whole / 2, hidden);
 }
 
-void block_cost(struct passes *p, const struct setup *s, const struct cluster *c)
+void block_cost(struct both_ways *p, const struct setup *s, const struct cluster *c)
 {
 	struct sizes z = sizes_of(s);
 
-	*p = (struct passes){0};
+	*p = (struct both_ways){0};
 	forward(&p->forward, s, c);
 	backward(&p->backward, s, c);
 	switch (s->recompute) {
-	case RECOMPUTE_NONE:
+	case SETUP_NONE:
 		break;
-	case RECOMPUTE_SELECTIVE:
+	case SETUP_SELECTIVE:
 		attention_forward(&p->backward, &z, c);
 		break;
-	case RECOMPUTE_FULL:
+	case SETUP_FULL:
 		add_pass(&p->backward, &p->forward);
 		break;
 	}
 }
 
-void embedding_cost(struct passes *p, const struct setup *s, const struct cluster *c)
+void embedding_cost(struct both_ways *p, const struct setup *s, const struct cluster *c)
 {
 	struct sizes z = sizes_of(s);
 
-	*p = (struct passes){0};
+	*p = (struct both_ways){0};
 	add_bytes(&p->forward, c, (4 + 6) * z.whole + 5 * z.normed, 4);
 	add_sum(&p->forward, s, c, z.whole, 0);
 	add_bytes(&p->backward, c, (6 + 6) * z.whole + 5 * z.normed, 4);
 }
 
-void head_cost(struct passes *p, const struct setup *s, const struct cluster *c)
+void head_cost(struct both_ways *p, const struct setup *s, const struct cluster *c)
 {
 	struct sizes z = sizes_of(s);
 	double classes = (double)ceil_div(s->vocab, s->tp), logits = z.rows * classes;
 
-	*p = (struct passes){0};
+	*p = (struct both_ways){0};
 	add_bytes(&p->forward, c, 4 * z.normed, 1);
 	add_product(&p->forward, c, z.rows, classes, z.hidden, 1);
 	/* To 32 bits; the maximum, the exponentials, their sum, the quotients. */

@@ -5,15 +5,15 @@
 #include "plan/cost.h"
 #include "plan/setup.h"
 
-struct passes {
-	struct pass forward, backward; /* backward with what is computed again */
+struct both_ways {
+	struct cost forward, backward; /* backward with what is computed again */
 };
 
 /* One transformer block. */
-void block_cost(struct passes *p, const struct setup *s, const struct cluster *c);
+void block_cost(struct both_ways *p, const struct setup *s, const struct cluster *c);
 /* Tokens and positions looked up. */
-void embedding_cost(struct passes *p, const struct setup *s, const struct cluster *c);
+void embedding_cost(struct both_ways *p, const struct setup *s, const struct cluster *c);
 /* The last norm, the product with the table, cross-entropy. */
-void head_cost(struct passes *p, const struct setup *s, const struct cluster *c);
+void head_cost(struct both_ways *p, const struct setup *s, const struct cluster *c);
 
 #endif

@@ -101,7 +101,7 @@ double cost_message(const struct cluster *c, double bytes, int stride)
 			1e9);
 }
 
-double cost_pass(const struct cluster *c, const struct pass *p)
+double cost_pass(const struct cluster *c, const struct cost *p)
 {
 	return fmax(p->busy + p->sums, p->kernels * constant(c, CLUSTER_LAUNCH) * 1e-6);
 }

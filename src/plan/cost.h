@@ -6,7 +6,7 @@
 
 /* What a pass through some operations takes: the device computes, then waits for sums, while
    the host starts kernels. */
-struct pass {
+struct cost {
 	double busy, sums; /* s */
 	double kernels;
 };
@@ -23,6 +23,6 @@ double cost_sum(const struct cluster *c, double bytes, int ranks, int stride);
 /* A message to the rank that is stride ranks away; every device of the node sends one. */
 double cost_message(const struct cluster *c, double bytes, int stride);
 /* Of the whole pass: the slower of the device and the host. */
-double cost_pass(const struct cluster *c, const struct pass *p);
+double cost_pass(const struct cluster *c, const struct cost *p);
 
 #endif

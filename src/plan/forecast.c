@@ -14,10 +14,10 @@ struct stage_cost {
 
 /* The operations of all stages, which are equal but for their ends. */
 struct kinds {
-	struct passes block, embedding, head;
+	struct both_ways block, embedding, head;
 };
 
-static void add(struct stage_cost *to, const struct passes *p, double times,
+static void add(struct stage_cost *to, const struct both_ways *p, double times,
 		const struct cluster *c)
 {
 	double forward = cost_pass(c, &p->forward), backward = cost_pass(c, &p->backward);
@@ -61,12 +61,9 @@ static double whole(const struct stage_cost *c)
 	return c->forward + c->backward + c->messages;
 }
 
-/*
- * How long the slowest stage is idle: one micro-batch goes through the other stages, there and
- * back, while it fills and drains. Of equal stages that is (p - 1)(F + B), the v-th part of it
- * interleaved, and without two weight gradients for every stage with zb-h1.
- */
-static double fill(const struct setup *s, double others, double weights)
+/* Of equal stages that is (p - 1)(F + B), the v-th part of it interleaved, and without two
+   weight gradients for every stage with zb-h1. */
+double forecast_fill(const struct setup *s, double others, double weights)
 {
 	int m = setup_micro_batches(s);
 
@@ -100,11 +97,11 @@ static void pipeline(struct forecast *f, const struct setup *s, const struct clu
 		if (whole(&cost) > whole(&slowest))
 			slowest = cost;
 	}
-	again = s->recompute == RECOMPUTE_FULL ? slowest.forward : 0;
+	again = s->recompute == SETUP_FULL ? slowest.forward : 0;
 	f->sums = m * slowest.sums;
 	f->messages = m * slowest.messages;
 	f->work = m * (slowest.forward + slowest.backward - slowest.sums);
-	f->fill = fill(s, all - whole(&slowest), (slowest.backward - again) / 2);
+	f->fill = forecast_fill(s, all - whole(&slowest), (slowest.backward - again) / 2);
 }
 
 /* Sums of gradients: ZeRO 1 and 2 send as much in two halves, 3 also gathers the parameters

@@ -29,6 +29,13 @@ static inline double forecast_bubble(const struct forecast *f)
 	return f->fill / (f->work + f->sums + f->messages + f->fill);
 }
 
+/*
+ * How long the slowest stage is idle where one micro-batch takes others through all the other
+ * stages, there and back, and weights is the slowest stage's part of it for the gradient of its
+ * weights.
+ */
+double forecast_fill(const struct setup *s, double others, double weights);
+
 double forecast_tokens_per_s(const struct forecast *f, const struct setup *s);
 /* The share of the peak of all devices that the model's own FLOP are. */
 double forecast_mfu(const struct forecast *f, const struct setup *s, const struct cluster *c);
@@ -42,5 +49,8 @@ void forecast_memory(struct forecast_memory *m, const struct setup *s, const str
 double forecast_memory_sum(const struct forecast_memory *m);
 /* Bytes that a block keeps of a micro-batch for its backward: Korthikanti et al., table 2. */
 double forecast_block_bytes(const struct setup *s);
+/* Micro-batches that a stage has begun and not ended, at most; interleaved: in stages' worth.
+ */
+double forecast_alive(const struct setup *s, int stage);
 
 #endif

@@ -9,9 +9,9 @@ static double kept(const struct setup *s, enum setup_recompute recompute)
 {
 	double h = s->hidden, t = s->tp, sequence = s->context;
 	double elements = sequence * s->micro_batch * h;
-	double scores = recompute == RECOMPUTE_NONE ? 5 * s->heads * sequence / h : 0;
+	double scores = recompute == SETUP_NONE ? 5 * s->heads * sequence / h : 0;
 
-	if (recompute == RECOMPUTE_FULL)
+	if (recompute == SETUP_FULL)
 		return 2 * elements / (s->sequence_parallel ? t : 1);
 	if (s->sequence_parallel)
 		return elements * (34 / t + scores / t);
@@ -23,8 +23,7 @@ double forecast_block_bytes(const struct setup *s)
 	return kept(s, s->recompute);
 }
 
-/* Micro-batches that a stage has begun and not ended; interleaved: as many blocks' worth. */
-static double alive(const struct setup *s, int stage)
+double forecast_alive(const struct setup *s, int stage)
 {
 	double m = setup_micro_batches(s), p = s->pp;
 
@@ -55,7 +54,7 @@ static double end_bytes(const struct setup *s, int stage)
 	double cut = s->sequence_parallel ? s->tp : 1, sum = 0;
 
 	if (stage == 0)
-		sum += elements / cut * alive(s, stage);
+		sum += elements / cut * forecast_alive(s, stage);
 	if (stage == s->pp - 1)
 		sum += 4 * elements / cut +
 		       4.0 * s->context * s->micro_batch * (double)ceil_div(s->vocab, s->tp);
@@ -70,10 +69,11 @@ void forecast_memory(struct forecast_memory *m, const struct setup *s, const str
 	m->parameters = 2 * n / (s->zero >= 3 ? s->dp : 1);
 	m->gradients = c->constants[CLUSTER_GRADIENT_BYTES] * n / (s->zero >= 2 ? s->dp : 1);
 	m->optimizer = 12 * n / (s->zero >= 1 ? s->dp : 1); /* master copy, two moments */
-	m->activations = forecast_block_bytes(s) * setup_layers(s, stage) * alive(s, stage) +
-			 end_bytes(s, stage);
+	m->activations =
+		forecast_block_bytes(s) * setup_layers(s, stage) * forecast_alive(s, stage) +
+		end_bytes(s, stage);
 	/* The block that is under way has all of it. */
-	m->activations += kept(s, RECOMPUTE_NONE) - kept(s, s->recompute);
+	m->activations += kept(s, SETUP_NONE) - kept(s, s->recompute);
 	m->reserved = c->constants[CLUSTER_RESERVED] * GIB;
 }
 

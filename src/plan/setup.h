@@ -18,7 +18,7 @@
 	X(NONE, "none")           \
 	X(SELECTIVE, "selective") \
 	X(FULL, "full")
-#define SETUP_RECOMPUTE(name, ...) RECOMPUTE_##name,
+#define SETUP_RECOMPUTE(name, ...) SETUP_##name,
 enum setup_recompute { SETUP_RECOMPUTES(SETUP_RECOMPUTE) };
 extern const char *const setup_recompute_names[]; /* NULL-terminated */
 

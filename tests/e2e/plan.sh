@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# kolm plan --validate: a published table, text and JSON, and one line for what it refuses.
+. "$(dirname "$0")/lib.bash"
+
+# The value of a member that is there once.
+member() { grep -o "^  \"$1\": [^,]*" "$2" | cut -d' ' -f4; }
+below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a <= b) }'; }
+published=$SOURCE/tests/data/plan/korthikanti.csv
+
+"$KOLM" plan --validate "$published" >out.txt || fail "--validate"
+grep -q "^time: 9 measured, mean error" out.txt || fail "no errors: $(cat out.txt)"
+# Of the models that the constants were not fitted to; the bound is the one in docs/plan.md.
+grep -v ",22B," "$published" >others.csv
+"$KOLM" plan --validate others.csv --json >out.json || fail "--json"
+[ "$(member measured out.json)" = 7 ] || fail "not 7 rows: $(cat out.json)"
+below "$(member mean_abs_error out.json)" 0.035 || fail "mean error: $(cat out.json)"
+below "$(member max_abs_error out.json)" 0.07 || fail "max error: $(cat out.json)"
+[ "$(grep -c '"predicted_ms": [0-9]' out.json)" = 7 ] || fail "not 7 predictions: $(cat out.json)"
+[ "$(grep -c '"error": -\?[0-9]' out.json)" = 7 ] || fail "not 7 errors: $(cat out.json)"
+
+# Nothing measured is no error; memory is judged where it was measured; columns in any order.
+cat >own.csv <<'END'
+mem_gib,model,cluster,layers,hidden,heads,seq,vocab,gpus,dp,tp,pp,micro_batch,global_batch,schedule,chunks,recompute,sequence_parallel,zero,iter_ms
+,a,v100-16g-dlperf,16,1536,16,2048,51200,1,1,1,1,2,2,1f1b,1,full,0,0,
+10,"b, c",v100-16g-dlperf,16,1536,16,2048,51200,8,8,1,1,2,16,,1,full,0,1,480
+END
+"$KOLM" plan --validate own.csv --json >out.json || fail "own"
+[ "$(member measured out.json)" = 1 ] && [ "$(member mem_measured out.json)" = 1 ] || fail "not 1 and 1: $(cat out.json)"
+[ "$(grep -c '"error": null' out.json)" = 1 ] || fail "no null: $(cat out.json)"
+grep -q '"model": "b, c"' out.json || fail "no quotes: $(cat out.json)"
+
+# A cluster from a file; a constant that is better makes it faster.
+cp "$SOURCE/clusters/v100-16g-dlperf.json" mine.json
+before=$("$KOLM" plan --validate own.csv --json --cluster ./mine.json | grep -m 1 -o 'predicted_ms": [^,]*')
+sed -i 's/"value": 125,/"value": 250,/' mine.json
+after=$("$KOLM" plan --validate own.csv --json --cluster ./mine.json | grep -m 1 -o 'predicted_ms": [^,]*')
+below "${after##* }" "${before##* }" && [ "$after" != "$before" ] || fail "a faster device is no faster: $before, $after"
+
+refused() { expect_error 2 "$1" "$KOLM" plan "${@:2}"; }
+changed() { sed "$1" own.csv >bad.csv; refused "$2" --validate bad.csv; }
+refused "nothing to plan.*give --validate"
+refused "there is no cluster 'b200'.*a100-80g-selene" --validate own.csv --cluster b200
+changed 's/zero/zeros/' "column 'zeros' is unknown"
+changed 's/,zero,/,vocab,/' "column vocab is there twice"
+changed 's/mem_gib,//; s/^10,//; s/^,//' "there is no column mem_gib"
+changed 's/480$/fast/' "line 3: iter_ms 'fast' should be empty or a number above 0"
+changed 's/,full,/,some,/' "line 2: recompute 'some' should be none, selective or full"
+changed 's/,8,8,1,1,2/,8,4,1,1,2/' "line 3: dp 4 times tp 1 times pp 1 is not gpus 8"
+changed 's/,1536,/,0,/' "line 2: hidden '0' should be a whole number from 1 to"
+changed '2s/$/,/' "line 2 has 21 cells instead of 20"
+changed '2,$d' "has no rows"
+: >bad.csv
+refused "is empty" --validate bad.csv
+sed -i 's/"unit": "TFLOP/"unit": "GFLOP/' mine.json
+refused "the unit of peak is 'TFLOP/s', not 'GFLOP/s'" --validate own.csv --cluster ./mine.json
+sed -i 's/"peak"/"peek"/' mine.json
+refused "unknown member 'peek'" --validate own.csv --cluster ./mine.json
+expect_error 2 "none.csv" "$KOLM" plan --validate none.csv
+exit 0
