@@ -26,9 +26,10 @@ static const struct setting gpt2[] = {{"layers", "12"},	   {"heads", "12"},    {
 static const struct setting gpt2_medium[] = {{"layers", "24"},	 {"heads", "16"},
 					     {"dim", "1024"},	 {"context", "1024"},
 					     {"vocab", "50257"}, {0}};
-static const struct setting nano[] = {
-	{"layers", "4"}, {"heads", "4"},    {"dim", "128"}, {"context", "64"},
-	{"batch", "12"}, {"steps", "2000"}, CHARACTERS,	    {0}};
+/* So few steps want a larger rate than nanoGPT gives them. */
+static const struct setting nano[] = {{"layers", "4"},	 {"heads", "4"},  {"dim", "128"},
+				      {"context", "64"}, {"batch", "12"}, {"steps", "2000"},
+				      CHARACTERS,	 {"lr", "0.002"}, {0}};
 static const struct setting character[] = {
 	{"layers", "6"},    {"heads", "6"},  {"dim", "384"},
 	{"context", "256"}, {"batch", "64"}, {"steps", "5000"},
