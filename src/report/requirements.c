@@ -14,6 +14,8 @@ const char *requirement_group(char letter)
 		return "Gradient accumulation and mixed precision";
 	case 'D':
 		return "Layer-wise model parallelism";
+	case 'E':
+		return "Language models";
 	default:
 		return NULL;
 	}

@@ -100,6 +100,11 @@ static inline json_t *made_document(const struct world *w, const struct run_case
 	json_object_set_new(
 		d, "samples_per_s",
 		json_real(1000 * json_number_value(json_object_get(d, "batch")) / m->step_ms));
+	if (json_object_get(c->options, "model"))
+		json_object_set_new(
+			d, "tokens_per_s",
+			json_real(made_option(c, "context", 64) *
+				  json_number_value(json_object_get(d, "samples_per_s"))));
 	json_object_set_new(d, "step_ms",
 			    json_pack("{s:f, s:f, s:f}", "median", m->step_ms, "mean",
 				      mean > 0 ? mean : m->step_ms, "stdev", 0.1));
