@@ -3,37 +3,114 @@
 #include "cmd/cmd.h"
 #include "base/util.h"
 #include "plan/cluster.h"
+#include "plan/search.h"
+
+#include <string.h>
+
+static const char *const models[] = {"gpt", NULL};
 
 #define AT(member) .offset = offsetof(struct plan_settings, member)
+#define SIZE(member, most)                                                             \
+	.group = "Model", .type = OPTION_INT, AT(setup.member), .meta = "N", .min = 1, \
+	.max = (most), .zero = "none", .initial = "none"
+#define ANY(member, most)                                                             \
+	.group = "Grid", .type = OPTION_INT, AT(setup.member), .meta = "N", .min = 1, \
+	.max = (most), .zero = "any", .initial = "any"
 
 /* clang-format off */
 static const struct option options[] = {
-	{"validate", .group = "Tables", .type = OPTION_STRING, AT(validate), .capacity = PATH_MAX,
-	 .reserved = true, .initial = "", .meta = "FILE",
-	 .help = "predict every row of this CSV file and print the errors (docs/plan.md has the columns)"},
+	{"model", .group = "Model", .type = OPTION_CHOICE, AT(model), .choices = models,
+	 .initial = "gpt", .help = "blocks of four times the width, and a tied head"},
+	{"layers", SIZE(layers, 1 << 16), .help = "blocks"},
+	{"hidden", "dim", SIZE(hidden, 1 << 20), .help = "width of the model"},
+	{"heads", SIZE(heads, 1 << 16), .help = "heads of attention"},
+	{"context", SIZE(context, 1 << 24), .help = "tokens of a sample"},
+	{"vocab", SIZE(vocab, 1 << 24), .help = "different tokens"},
+	{"batch", SIZE(global_batch, 1 << 24), .help = "samples of a step, over all devices"},
+
 	{"cluster", .group = "Machines", .type = OPTION_STRING, AT(cluster), .capacity = PATH_MAX,
 	 .reserved = true, .initial = "", .meta = "NAME|FILE",
 	 .help = "a built-in cluster or a file that describes one; with --validate: instead of those that the rows name"},
+	{"gpus", .group = "Machines", .type = OPTION_INT, AT(setup.gpus), .meta = "N", .min = 1,
+	 .max = 1 << 16, .zero = "none", .initial = "none", .help = "devices"},
+	{"memory", .group = "Machines", .type = OPTION_SIZE, AT(memory), .zero = "auto",
+	 .initial = "auto", .meta = "SIZE", .min = 1, .max = 1e18,
+	 .help = "of a device; auto: what the cluster says"},
+
+	{"dp", ANY(dp, 1 << 16), .help = "only with so many replicas"},
+	{"pp", ANY(pp, 4096), .help = "only with so many pipeline stages"},
+	{"mp", "tp", ANY(tp, 4096), .help = "only with layers split so many ways"},
+	{"micro-batch-size", ANY(micro_batch, 1 << 20), .help = "only with micro-batches of so many samples"},
+
+	{"validate", .group = "Tables", .type = OPTION_STRING, AT(validate), .capacity = PATH_MAX,
+	 .reserved = true, .initial = "", .meta = "FILE",
+	 .help = "predict every row of this CSV file and print the errors (docs/plan.md has the columns)"},
+
+	{"top", .group = "Output", .type = OPTION_INT, AT(top), .initial = "5", .meta = "N", .min = 1,
+	 .max = SEARCH_TOP_MAX, .help = "how many to show"},
 	{"json", .group = "Output", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of text"},
 };
 /* clang-format on */
 
 static const char *const examples[] = {
+	"kolm plan --cluster a100-80g-selene --gpus 64 --layers 48 --hidden 6144 \\",
+	"    --heads 64 --context 2048 --vocab 51200 --batch 512",
 	"kolm plan --validate measured.csv",
-	"kolm plan --validate measured.csv --cluster clusters/a100-vtrain.json --json",
+	"kolm plan --validate measured.csv --cluster mine.json --json",
 	NULL,
 };
 
 const struct option_table plan_table = {
 	.command = "plan",
-	.usage = "kolm plan --validate FILE [options]",
+	.usage = "kolm plan --cluster NAME|FILE --gpus N [options], or --validate FILE",
 	.summary = "Predict how long a training step takes and how much memory it needs on a "
-		   "cluster that is described by its constants.",
+		   "cluster that is described by its constants, and find the fastest ways that "
+		   "fit.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
 };
+
+/* A table says all that there is to say about its rows. */
+static enum status check_table(const struct option_values *v, struct error *err)
+{
+	static const char *const used[] = {"validate", "cluster", "json"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		size_t k = 0;
+
+		while (k < ARRAY_SIZE(used) && strcmp(used[k], options[i].name))
+			k++;
+		if (k == ARRAY_SIZE(used) && v->source[i] != SOURCE_DEFAULT)
+			return FAIL(err, ERR_USAGE,
+				    "--%s does nothing with --validate: the table says it",
+				    options[i].name);
+	}
+	return OK;
+}
+
+static enum status check_search(const struct plan_settings *o, struct error *err)
+{
+	const struct setup *s = &o->setup;
+	const struct {
+		const char *name;
+		bool given;
+	} needed[] = {{"layers", s->layers}, {"hidden", s->hidden},
+		      {"heads", s->heads},   {"context", s->context},
+		      {"vocab", s->vocab},   {"batch", s->global_batch},
+		      {"gpus", s->gpus},     {"cluster", *o->cluster != 0}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!needed[i].given) {
+			FAIL(err, ERR_USAGE, "--%s is missing", needed[i].name);
+			return HINT(err, "'kolm plan --help' has an example");
+		}
+	if (s->hidden % s->heads)
+		return FAIL(err, ERR_USAGE, "--heads %d does not divide --hidden %d", s->heads,
+			    s->hidden);
+	return OK;
+}
 
 enum status cmd_plan(int argc, char *const *argv, struct error *err)
 {
@@ -47,12 +124,13 @@ enum status cmd_plan(int argc, char *const *argv, struct error *err)
 		options_print_help(&plan_table, stdout);
 		goto out;
 	}
-	if (!*o.validate) {
-		FAIL(err, ERR_USAGE, "nothing to plan: no table is given");
-		st = HINT(err, "give --validate FILE");
-		goto out;
+	if (*o.validate) {
+		TRY(check_table(&values, err));
+		TRY(plan_validate(&o, err));
+	} else {
+		TRY(check_search(&o, err));
+		TRY(plan_search(&o, err));
 	}
-	TRY(plan_validate(&o, err));
 out:
 	return st;
 }

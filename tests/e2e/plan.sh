@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kolm plan --validate: a published table, text and JSON, and one line for what it refuses.
+# kolm plan: a search, a published table, text and JSON, and one line for what it refuses.
 . "$(dirname "$0")/lib.bash"
 
 # The value of a member that is there once.
@@ -38,7 +38,8 @@ below "${after##* }" "${before##* }" && [ "$after" != "$before" ] || fail "a fas
 
 refused() { expect_error 2 "$1" "$KOLM" plan "${@:2}"; }
 changed() { sed "$1" own.csv >bad.csv; refused "$2" --validate bad.csv; }
-refused "nothing to plan.*give --validate"
+refused "--layers is missing"
+refused "--top does nothing with --validate" --validate own.csv --top 3
 refused "there is no cluster 'b200'.*a100-80g-selene" --validate own.csv --cluster b200
 changed 's/zero/zeros/' "column 'zeros' is unknown"
 changed 's/,zero,/,vocab,/' "column vocab is there twice"
@@ -55,5 +56,29 @@ sed -i 's/"unit": "TFLOP/"unit": "GFLOP/' mine.json
 refused "the unit of peak is 'TFLOP/s', not 'GFLOP/s'" --validate own.csv --cluster ./mine.json
 sed -i 's/"peak"/"peek"/' mine.json
 refused "unknown member 'peek'" --validate own.csv --cluster ./mine.json
+
+# The best ones that fit, and what would be faster.
+model="--layers 48 --hidden 6144 --heads 64 --context 2048 --vocab 51200 --batch 512"
+# shellcheck disable=SC2086
+search() { "$KOLM" plan $model --cluster a100-80g-selene --gpus 64 "$@"; }
+search >out.txt || fail "search"
+grep -q "^22.07 G parameters on 64 devices of a100-80g-selene with 80 GiB: [0-9]* ways, [0-9]* fit" out.txt || fail "no head: $(cat out.txt)"
+grep -q "^Faster, but too large" out.txt || fail "nothing is too large: $(cat out.txt)"
+search --top 3 --json >out.json || fail "search --json"
+[ "$(grep -c '"step_ms"' out.json)" = 6 ] || fail "not 3 and 3: $(cat out.json)"
+first() { grep -m 1 -o "\"$1\": [^,]*" "$2" | cut -d' ' -f2; }
+below "$(first mem_gib out.json)" 80 || fail "it does not fit: $(cat out.json)"
+search --memory 30GiB --json >less.json || fail "--memory"
+below "$(first mem_gib less.json)" 30 || fail "it does not fit: $(cat less.json)"
+below "$(first step_ms out.json)" "$(first step_ms less.json)" || fail "less memory is faster"
+search --pp 2 --mp 4 --micro-batch-size 1 --json >out.json || fail "--pp 2"
+[ "$(grep -o '"[dpm]*": [0-9]*' out.json | sort -u | tr -d ' "\n')" = dp:8mp:4pp:2 ] || fail "another grid: $(cat out.json)"
+# shellcheck disable=SC2086
+{
+	expect_error 1 "none of [0-9]* ways fits into 3 GiB; the smallest needs" "$KOLM" plan $model --cluster a100-80g-selene --gpus 8 --memory 3GiB
+	expect_error 2 "there is no grid of 7 devices" "$KOLM" plan $model --cluster a100-80g-selene --gpus 7 --pp 2
+	expect_error 2 "--gpus is missing" "$KOLM" plan $model --cluster a100-80g-selene
+	expect_error 2 "--heads 7 does not divide --hidden 6144" "$KOLM" plan $model --heads 7 --cluster a100-80g-selene --gpus 8
+}
 expect_error 2 "none.csv" "$KOLM" plan --validate none.csv
 exit 0

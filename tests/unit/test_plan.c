@@ -6,7 +6,7 @@
 #include "model/gpt.h"
 #include "plan/block.h"
 #include "plan/forecast.h"
-#include "plan/setups.h"
+#include "plan/search.h"
 
 static struct random rng;
 
@@ -258,6 +258,69 @@ static void a_layer_takes_what_was_published(void **state)
 	}
 }
 
+/* The fastest of all that fit, by trying every number there is. */
+static double fastest(const struct search_space *space, const struct cluster *c)
+{
+	struct setup s = space->setup;
+	double best = INFINITY;
+
+	for (s.dp = 1; s.dp <= s.gpus; s.dp++)
+		for (s.tp = 1; s.tp <= s.gpus; s.tp++)
+			for (s.pp = 1; s.pp <= s.gpus; s.pp++)
+				for (s.micro_batch = 1; s.micro_batch <= s.global_batch;
+				     s.micro_batch++)
+					for (int i = 0; i < 12; i++) {
+						struct forecast f;
+
+						s.recompute = (enum setup_recompute)(i % 3);
+						s.sequence_parallel = i / 3 % 2;
+						s.zero = i / 6;
+						if (setup_check(&s, fresh(&err)) != OK)
+							continue;
+						forecast_make(&f, &s, c);
+						if (f.memory <= space->memory)
+							best = fmin(best, f.step);
+					}
+	return best;
+}
+
+/* Of one schedule, so that every number can be tried; the others are only better. */
+static void the_best_is_found(void **state)
+{
+	struct cluster c = builtin("v100-16g-dlperf");
+	struct search *r = malloc(sizeof(*r));
+
+	(void)state;
+	c.constants[CLUSTER_RESERVED] = 0;
+	for (int i = 0; i < 20; i++) {
+		struct setup s = random_setup();
+		struct search_space space = {.setup = s, .top = 3, .memory = 1e18};
+		double best;
+
+		space.setup.layers = random_int(&rng, 1, 9);
+		space.setup.gpus = random_int(&rng, 1, 12);
+		space.setup.global_batch = random_int(&rng, 1, 24);
+		space.setup.dp = space.setup.tp = space.setup.pp = space.setup.micro_batch = 0;
+		search_run(r, &space, &c);
+		if (!r->tried)
+			continue;
+		assert_int_equal(r->too_large_count, 0);
+		space.memory = r->best[0].forecast.memory * 0.8;
+		search_run(r, &space, &c);
+		best = fastest(&space, &c);
+		if (isinf(best))
+			continue;
+		assert_true(r->best_count > 0 && r->best[0].forecast.step <= best);
+		if (r->best[0].setup.schedule == SCHEDULE_1F1B)
+			expect_near(r->best[0].forecast.step, best, 1e-12, "the fastest");
+		for (int k = 0; k < r->too_large_count; k++) {
+			assert_true(r->too_large[k].forecast.memory > space.memory);
+			assert_true(r->too_large[k].forecast.step < r->best[0].forecast.step);
+		}
+	}
+	free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +332,7 @@ int main(void)
 		cmocka_unit_test(clusters_are_whole),
 		cmocka_unit_test(times_are_monotonic),
 		cmocka_unit_test(a_layer_takes_what_was_published),
+		cmocka_unit_test(the_best_is_found),
 	};
 
 	rng = random_start("test_plan");
