@@ -12,7 +12,7 @@
 #include "device/kernel.h"
 
 enum {
-	ROWS_MAX = 128,		  /* rows that a matrix kernel takes at once */
+	ROWS_MAX = 256,		  /* rows that a matrix kernel takes at once */
 	BLOCK = 512,		  /* outputs of a block of packed output gradients */
 	BLOCK_STRIDE = 528,	  /* a row of such a block, off the power of two */
 	SCRATCH = ROWS_MAX * 512, /* floats of working memory per thread */
