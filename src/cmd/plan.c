@@ -48,6 +48,9 @@ static const struct option options[] = {
 
 	{"top", .group = "Output", .type = OPTION_INT, AT(top), .initial = "5", .meta = "N", .min = 1,
 	 .max = SEARCH_TOP_MAX, .help = "how many to show"},
+	{"svg", .group = "Output", .type = OPTION_STRING, AT(svg), .capacity = PATH_MAX,
+	 .reserved = true, .initial = "", .meta = "FILE",
+	 .help = "draw a pipeline of the first one into this file"},
 	{"json", .group = "Output", .type = OPTION_FLAG, AT(as_json), .initial = "false",
 	 .help = "print one JSON document instead of text"},
 };

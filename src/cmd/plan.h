@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct plan_settings {
-	char cluster[PATH_MAX], validate[PATH_MAX];
+	char cluster[PATH_MAX], validate[PATH_MAX], svg[PATH_MAX];
 	int model;
 	struct setup setup; /* of its grid and micro_batch 0 is any */
 	uint64_t memory;    /* bytes; 0: as the cluster says */

@@ -1,7 +1,9 @@
 /* plan_search.c - kolm plan: the fastest ways to train a model, and why others do not fit. */
 #include "cmd/plan.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "plan/search.h"
+#include "plan/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +12,9 @@ static const double GIB = 1024.0 * 1024 * 1024;
 
 static void add_heading(struct text *out)
 {
-	text_addf(out, "%10s %10s %6s %7s %8s %7s  %5s %4s %4s %5s  %-14s %-9s\n", "step ms",
-		  "tokens/s", "MFU", "bubble", "exposed", "GiB", "dp", "pp", "mp", "micro",
-		  "schedule", "recompute");
+	text_addf(out, "%10s %10s %10s %6s %7s %8s %7s  %5s %4s %4s %5s  %-14s %-9s\n",
+		  "step ms", "simulated", "tokens/s", "MFU", "bubble", "exposed", "GiB", "dp",
+		  "pp", "mp", "micro", "schedule", "recompute");
 }
 
 /* Communication that nothing hides, as a share of the step. */
@@ -26,17 +28,19 @@ static void add_found(struct text *out, const struct search_found *found,
 {
 	const struct setup *s = &found->setup;
 	const struct forecast *f = &found->forecast;
-	char schedule[32];
+	char schedule[32], simulated[32] = "-";
 
+	if (found->simulated > 0)
+		snprintf(simulated, sizeof(simulated), "%.1f", found->simulated * 1e3);
 	snprintf(schedule, sizeof(schedule), s->chunks > 1 ? "%s %d" : "%s",
 		 schedule_name(s->schedule), s->chunks);
 	text_addf(
 		out,
-		"%10.1f %10.0f %4.1f %% %5.1f %% %6.1f %% %7.2f  %5d %4d %4d %5d  %-14s %s%s%s\n",
-		f->step * 1e3, forecast_tokens_per_s(f, s), forecast_mfu(f, s, c) * 100,
-		forecast_bubble(f) * 100, exposed(f) * 100, f->memory / GIB, s->dp, s->pp,
-		s->tp, s->micro_batch, s->pp > 1 ? schedule : "-",
-		setup_recompute_names[s->recompute],
+		"%10.1f %10s %10.0f %4.1f %% %5.1f %% %6.1f %% %7.2f  %5d %4d %4d %5d  %-14s %s%s%s\n",
+		f->step * 1e3, simulated, forecast_tokens_per_s(f, s),
+		forecast_mfu(f, s, c) * 100, forecast_bubble(f) * 100, exposed(f) * 100,
+		f->memory / GIB, s->dp, s->pp, s->tp, s->micro_batch,
+		s->pp > 1 ? schedule : "-", setup_recompute_names[s->recompute],
 		s->sequence_parallel ? ", sequence parallel" : "", s->zero ? ", zero 1" : "");
 }
 
@@ -106,6 +110,8 @@ static void put_found(struct json *j, const struct search_found *found, const st
 	json_put_bool(j, "sequence_parallel", s->sequence_parallel);
 	json_put_int(j, "zero", s->zero);
 	json_put_double(j, "step_ms", f->step * 1e3);
+	if (found->simulated > 0)
+		json_put_double(j, "simulated_ms", found->simulated * 1e3);
 	json_put_double(j, "tokens_per_s", forecast_tokens_per_s(f, s));
 	json_put_double(j, "mfu", forecast_mfu(f, s, c));
 	json_put_double(j, "bubble", forecast_bubble(f));
@@ -161,6 +167,35 @@ static enum status nothing_fits(const struct search *r, const struct search_spac
 		    r->too_large[0].forecast.memory / GIB);
 }
 
+static enum status draw(const char *path, const struct search_found *found,
+			const struct cluster *c, struct error *err)
+{
+	const struct setup *s = &found->setup;
+	struct timeline t;
+	struct text svg;
+	char title[160];
+	enum status st;
+
+	if (!simulate_can(s))
+		return FAIL(err, ERR_USAGE,
+			    "a pipeline of %d stages and %d micro-batches is too "
+			    "much to draw",
+			    s->pp, setup_micro_batches(s));
+	text_init(&svg);
+	TRY(simulate_run(&t, s, c, err));
+	snprintf(title, sizeof(title),
+		 "one pipeline of dp %d, pp %d, mp %d: %s, %d micro-batches of %d", s->dp,
+		 s->pp, s->tp, schedule_name(s->schedule), setup_micro_batches(s),
+		 s->micro_batch);
+	timeline_draw_svg(&t, title, &svg);
+	timeline_release(&t);
+	st = svg.failed ? FAIL(err, ERR_MEMORY, "no memory to draw the pipeline")
+			: file_write_whole(path, svg.data, svg.len, err);
+out:
+	text_release(&svg);
+	return st;
+}
+
 enum status plan_search(const struct plan_settings *o, struct error *err)
 {
 	struct search_space space = {.setup = o->setup, .top = o->top};
@@ -181,6 +216,9 @@ enum status plan_search(const struct plan_settings *o, struct error *err)
 		st = nothing_fits(r, &space, err);
 		goto out;
 	}
+	TRY(search_simulate(r, &cluster, err));
+	if (*o->svg)
+		TRY(draw(o->svg, &r->best[0], &cluster, err));
 	if (o->as_json)
 		put_json(&json, r, &space, &cluster);
 	else

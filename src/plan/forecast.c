@@ -1,65 +1,9 @@
 /* forecast.c - see forecast.h */
 #include "plan/forecast.h"
 #include "base/util.h"
-#include "plan/block.h"
+#include "plan/stage.h"
 
 #include <math.h>
-
-/* Of one micro-batch through one stage, in s. */
-struct stage_cost {
-	double forward, backward; /* with the sums in them */
-	double sums;		  /* the part of both that is sums */
-	double messages;	  /* sent and received, which nothing hides */
-};
-
-/* The operations of all stages, which are equal but for their ends. */
-struct kinds {
-	struct both_ways block, embedding, head;
-};
-
-static void add(struct stage_cost *to, const struct both_ways *p, double times,
-		const struct cluster *c)
-{
-	double forward = cost_pass(c, &p->forward), backward = cost_pass(c, &p->backward);
-	/* Where the host is slower the device has its sums meanwhile. */
-	double sums = fmin(p->forward.sums, fmax(0, forward - p->forward.busy)) +
-		      fmin(p->backward.sums, fmax(0, backward - p->backward.busy));
-
-	to->forward += times * forward;
-	to->backward += times * backward;
-	to->sums += times * sums;
-}
-
-/* A rank sends its part of the rows; the ranks of the other stage put them together again. */
-static double message(const struct setup *s, const struct cluster *c)
-{
-	double bytes = 2.0 * s->context * s->micro_batch * s->hidden;
-	double time = cost_message(c, bytes / s->tp, s->tp * s->dp);
-
-	if (!s->sequence_parallel)
-		time += cost_sum(c, bytes / 2, s->tp, 1);
-	return time;
-}
-
-static struct stage_cost stage_cost(const struct setup *s, const struct cluster *c,
-				    const struct kinds *kinds, int stage)
-{
-	struct stage_cost cost = {0};
-
-	add(&cost, &kinds->block, setup_layers(s, stage), c);
-	if (stage == 0)
-		add(&cost, &kinds->embedding, 1, c);
-	if (stage == s->pp - 1)
-		add(&cost, &kinds->head, 1, c);
-	if (s->pp > 1)
-		cost.messages = 2 * s->chunks * message(s, c);
-	return cost;
-}
-
-static double whole(const struct stage_cost *c)
-{
-	return c->forward + c->backward + c->messages;
-}
 
 /* Of equal stages that is (p - 1)(F + B), the v-th part of it interleaved, and without two
    weight gradients for every stage with zb-h1. */
@@ -83,25 +27,23 @@ double forecast_fill(const struct setup *s, double others, double weights)
 
 static void pipeline(struct forecast *f, const struct setup *s, const struct cluster *c)
 {
-	struct kinds kinds;
+	struct stage_kinds kinds;
 	struct stage_cost slowest = {0};
-	double all = 0, m = setup_micro_batches(s), again;
+	double all = 0, m = setup_micro_batches(s);
 
-	block_cost(&kinds.block, s, c);
-	embedding_cost(&kinds.embedding, s, c);
-	head_cost(&kinds.head, s, c);
+	stage_kinds_init(&kinds, s, c);
 	for (int i = 0; i < s->pp; i++) {
-		struct stage_cost cost = stage_cost(s, c, &kinds, i);
+		struct stage_cost cost = stage_cost(&kinds, s, c, setup_layers(s, i), s->chunks,
+						    i == 0, i == s->pp - 1);
 
-		all += whole(&cost);
-		if (whole(&cost) > whole(&slowest))
+		all += stage_whole(&cost);
+		if (stage_whole(&cost) > stage_whole(&slowest))
 			slowest = cost;
 	}
-	again = s->recompute == SETUP_FULL ? slowest.forward : 0;
 	f->sums = m * slowest.sums;
 	f->messages = m * slowest.messages;
 	f->work = m * (slowest.forward + slowest.backward - slowest.sums);
-	f->fill = forecast_fill(s, all - whole(&slowest), (slowest.backward - again) / 2);
+	f->fill = forecast_fill(s, all - stage_whole(&slowest), slowest.weights);
 }
 
 /* Sums of gradients: ZeRO 1 and 2 send as much in two halves, 3 also gathers the parameters

@@ -1,6 +1,9 @@
 /* search.c - see search.h */
 #include "plan/search.h"
 #include "base/util.h"
+#include "plan/simulate.h"
+
+#include <math.h>
 
 /* Keep the least of them, in order; of equal ones the first. */
 static void keep(struct search_found *list, int *count, int top,
@@ -128,4 +131,39 @@ void search_run(struct search *r, const struct search_space *space, const struct
 	*r = (struct search){.tried = 0};
 	try_all(r, space, c, false);
 	try_all(r, space, c, true);
+}
+
+static enum status simulate(struct search_found *found, const struct cluster *c,
+			    struct error *err)
+{
+	const struct forecast *f = &found->forecast;
+	struct timeline t;
+	enum status st;
+
+	found->simulated = NAN;
+	found->rank = f->step;
+	if (!simulate_can(&found->setup))
+		return OK;
+	st = simulate_run(&t, &found->setup, c, err);
+	if (st != OK)
+		return st;
+	found->simulated = t.makespan_ms * 1e-3 + f->gradients + f->update;
+	found->rank = found->simulated;
+	timeline_release(&t);
+	return OK;
+}
+
+enum status search_simulate(struct search *r, const struct cluster *c, struct error *err)
+{
+	int count = 0;
+	enum status st = OK;
+
+	for (int i = 0; i < r->best_count; i++) {
+		struct search_found found = r->best[i];
+
+		TRY(simulate(&found, c, err));
+		keep(r->best, &count, i + 1, &found); /* never beyond those that were read */
+	}
+out:
+	return st;
 }

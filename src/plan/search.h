@@ -24,7 +24,9 @@ struct search_space {
 struct search_found {
 	struct setup setup;
 	struct forecast forecast;
-	double rank; /* what they are ordered by */
+	double rank;	  /* what they are ordered by */
+	double simulated; /* s of a step, by the simulator of schedules; NAN: too large for it
+			   */
 };
 
 struct search {
@@ -37,6 +39,9 @@ struct search {
 	int too_large_count;
 };
 
+/* Find them in closed form; simulated is left out. */
 void search_run(struct search *r, const struct search_space *space, const struct cluster *c);
+/* Simulate the best ones and order them by that. */
+enum status search_simulate(struct search *r, const struct cluster *c, struct error *err);
 
 #endif

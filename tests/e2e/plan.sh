@@ -71,6 +71,8 @@ below "$(first mem_gib out.json)" 80 || fail "it does not fit: $(cat out.json)"
 search --memory 30GiB --json >less.json || fail "--memory"
 below "$(first mem_gib less.json)" 30 || fail "it does not fit: $(cat less.json)"
 below "$(first step_ms out.json)" "$(first step_ms less.json)" || fail "less memory is faster"
+[ "$(grep -c '"simulated_ms"' less.json)" = 5 ] || fail "not simulated: $(cat less.json)"
+search --svg out.svg >/dev/null && tail -n 1 out.svg | grep -q "^</svg>$" || fail "no picture"
 search --pp 2 --mp 4 --micro-batch-size 1 --json >out.json || fail "--pp 2"
 [ "$(grep -o '"[dpm]*": [0-9]*' out.json | sort -u | tr -d ' "\n')" = dp:8mp:4pp:2 ] || fail "another grid: $(cat out.json)"
 # shellcheck disable=SC2086
@@ -80,5 +82,6 @@ search --pp 2 --mp 4 --micro-batch-size 1 --json >out.json || fail "--pp 2"
 	expect_error 2 "--gpus is missing" "$KOLM" plan $model --cluster a100-80g-selene
 	expect_error 2 "--heads 7 does not divide --hidden 6144" "$KOLM" plan $model --heads 7 --cluster a100-80g-selene --gpus 8
 }
+refused "--svg does nothing with --validate" --validate own.csv --svg x.svg
 expect_error 2 "none.csv" "$KOLM" plan --validate none.csv
 exit 0

@@ -7,6 +7,7 @@
 #include "plan/block.h"
 #include "plan/forecast.h"
 #include "plan/search.h"
+#include "plan/simulate.h"
 
 static struct random rng;
 
@@ -258,6 +259,38 @@ static void a_layer_takes_what_was_published(void **state)
 	}
 }
 
+/* Stages that are equal but for their ends: the closed form is near what the simulator finds.
+ */
+static void closed_forms_are_near_the_simulator(void **state)
+{
+	struct cluster c = builtin("a100-80g-selene");
+
+	(void)state;
+	for (int kind = SCHEDULE_1F1B; kind < SCHEDULE_KIND_COUNT; kind++)
+		for (int p = 2; p <= 8; p *= 2)
+			for (int m = 2 * p; m <= 8 * p; m *= 2) {
+				int v = schedule_chunks((enum schedule_kind)kind, 0);
+				struct setup s = pipeline_of((enum schedule_kind)kind, p, m, v);
+				struct forecast f;
+				struct timeline t;
+
+				s.layers = 48;
+				s.hidden = 6144;
+				s.heads = 64;
+				s.context = 2048;
+				s.vocab = 51200;
+				s.recompute = SETUP_SELECTIVE;
+				assert_true(simulate_can(&s));
+				forecast_make(&f, &s, &c);
+				assert_int_equal(simulate_run(&t, &s, &c, fresh(&err)), OK);
+				expect_near(f.step - f.gradients - f.update,
+					    t.makespan_ms * 1e-3,
+					    kind == SCHEDULE_ZB_H1 ? 0.03 : 0.01,
+					    schedule_name(s.schedule));
+				timeline_release(&t);
+			}
+}
+
 /* The fastest of all that fit, by trying every number there is. */
 static double fastest(const struct search_space *space, const struct cluster *c)
 {
@@ -332,6 +365,7 @@ int main(void)
 		cmocka_unit_test(clusters_are_whole),
 		cmocka_unit_test(times_are_monotonic),
 		cmocka_unit_test(a_layer_takes_what_was_published),
+		cmocka_unit_test(closed_forms_are_near_the_simulator),
 		cmocka_unit_test(the_best_is_found),
 	};
 

@@ -1,0 +1,54 @@
+/* simulate.c - see simulate.h */
+#include "plan/simulate.h"
+#include "base/util.h"
+#include "plan/stage.h"
+
+#include <stdlib.h>
+
+bool simulate_can(const struct setup *s)
+{
+	return (int64_t)setup_micro_batches(s) * s->pp * s->chunks <= SIMULATE_MAX;
+}
+
+/* A message makes both sides wait, so it is a part of what they do; see docs/plan.md. */
+static struct part_cost part_cost(const struct schedule *schedule, int part,
+				  const struct stage_kinds *kinds, const struct setup *s,
+				  const struct cluster *c)
+{
+	int parts = schedule_parts(schedule);
+	int layers = (int)(part_begin(s->layers, part + 1, parts) -
+			   part_begin(s->layers, part, parts));
+	struct stage_cost cost =
+		stage_cost(kinds, s, c, layers, 1, part == 0, part == parts - 1);
+
+	return (struct part_cost){.f = (cost.forward + cost.messages / 2) * 1e3,
+				  .b = (cost.backward + cost.messages / 2) * 1e3,
+				  .w = cost.weights * 1e3};
+}
+
+enum status simulate_run(struct timeline *t, const struct setup *s, const struct cluster *c,
+			 struct error *err)
+{
+	struct stage_kinds kinds;
+	struct schedule schedule = {0};
+	struct part_cost *parts = calloc((size_t)s->pp * (size_t)s->chunks, sizeof(*parts));
+	struct costs costs = {.parts = parts};
+	enum status st;
+
+	*t = (struct timeline){.count = 0};
+	if (!parts)
+		return FAIL(err, ERR_MEMORY, "no memory for %d stages", s->pp);
+	stage_kinds_init(&kinds, s, c);
+	TRY(schedule_init(&schedule, schedule_for(s->schedule, s->pp), s->pp,
+			  setup_micro_batches(s), s->chunks, err));
+	for (int stage = 0; stage < s->pp; stage++)
+		for (int chunk = 0; chunk < s->chunks; chunk++)
+			parts[stage * s->chunks + chunk] =
+				part_cost(&schedule, schedule_part(&schedule, stage, chunk),
+					  &kinds, s, c);
+	TRY(timeline_simulate(t, &schedule, &costs, err));
+out:
+	schedule_release(&schedule);
+	free(parts);
+	return st;
+}
