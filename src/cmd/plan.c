@@ -36,6 +36,9 @@ static const struct option options[] = {
 	{"memory", .group = "Machines", .type = OPTION_SIZE, AT(memory), .zero = "auto",
 	 .initial = "auto", .meta = "SIZE", .min = 1, .max = 1e18,
 	 .help = "of a device; auto: what the cluster says"},
+	{"set", .group = "Machines", .type = OPTION_STRING, AT(set), .capacity = sizeof(((struct plan_settings *)0)->set),
+	 .repeat = true, .initial = "", .meta = "NAME=VALUE",
+	 .help = "what if: change a constant of the cluster, to a value or, as 2x, by a factor; may be given several times"},
 
 	{"dp", ANY(dp, 1 << 16), .help = "only with so many replicas"},
 	{"pp", ANY(pp, 4096), .help = "only with so many pipeline stages"},
@@ -48,6 +51,8 @@ static const struct option options[] = {
 
 	{"top", .group = "Output", .type = OPTION_INT, AT(top), .initial = "5", .meta = "N", .min = 1,
 	 .max = SEARCH_TOP_MAX, .help = "how many to show"},
+	{"sensitivity", .group = "Output", .type = OPTION_FLAG, AT(sensitivity), .initial = "false",
+	 .help = "how much faster or slower the first one is where a constant is a tenth larger"},
 	{"svg", .group = "Output", .type = OPTION_STRING, AT(svg), .capacity = PATH_MAX,
 	 .reserved = true, .initial = "", .meta = "FILE",
 	 .help = "draw a pipeline of the first one into this file"},
@@ -78,7 +83,7 @@ const struct option_table plan_table = {
 /* A table says all that there is to say about its rows. */
 static enum status check_table(const struct option_values *v, struct error *err)
 {
-	static const char *const used[] = {"validate", "cluster", "json"};
+	static const char *const used[] = {"validate", "cluster", "set", "json"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		size_t k = 0;

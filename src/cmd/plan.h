@@ -11,10 +11,12 @@
 
 struct plan_settings {
 	char cluster[PATH_MAX], validate[PATH_MAX], svg[PATH_MAX];
+	char set[1024]; /* changes of the cluster's constants */
 	int model;
 	struct setup setup; /* of its grid and micro_batch 0 is any */
 	uint64_t memory;    /* bytes; 0: as the cluster says */
 	int top;
+	bool sensitivity;
 	bool as_json;
 };
 

@@ -68,8 +68,45 @@ static void add_memory(struct text *out, const struct search_found *found,
 		m.optimizer / GIB, m.activations / GIB, m.reserved / GIB);
 }
 
+/* How much longer a step takes, as a share, where a constant is a tenth larger. */
+static double sensitivity(const struct search_found *found, const struct cluster *c,
+			  enum cluster_constant which)
+{
+	struct cluster changed = *c;
+	struct forecast f;
+
+	changed.constants[which] *= 1.1;
+	forecast_make(&f, &found->setup, &changed);
+	return f.step / found->forecast.step - 1;
+}
+
+static void add_sensitivities(struct text *out, const struct search_found *found,
+			      const struct cluster *c)
+{
+	text_add(out, "\nThe first, where a constant is a tenth larger:\n");
+	for (int i = 0; i < CLUSTER_CONSTANT_COUNT; i++) {
+		double change = sensitivity(found, c, (enum cluster_constant)i);
+
+		if (change != 0)
+			text_addf(out, "  %-17s %10.6g %+7.2f %%\n",
+				  cluster_constant_name((enum cluster_constant)i),
+				  c->constants[i], change * 100);
+	}
+}
+
+static void put_sensitivities(struct json *j, const struct search_found *found,
+			      const struct cluster *c)
+{
+	json_begin_object(j, "sensitivity");
+	for (int i = 0; i < CLUSTER_CONSTANT_COUNT; i++)
+		json_put_double(j, cluster_constant_name((enum cluster_constant)i),
+				sensitivity(found, c, (enum cluster_constant)i));
+	json_end_object(j);
+}
+
 static void print_text(struct text *out, const struct search *r,
-		       const struct search_space *space, const struct cluster *c)
+		       const struct search_space *space, const struct cluster *c,
+		       bool sensitive)
 {
 	text_addf(
 		out,
@@ -82,6 +119,8 @@ static void print_text(struct text *out, const struct search *r,
 		add_found(out, &r->best[i], c);
 	if (r->best_count)
 		add_parts(out, &r->best[0].forecast);
+	if (sensitive)
+		add_sensitivities(out, &r->best[0], c);
 	if (!r->too_large_count)
 		return;
 	text_add(out, "\nFaster, but too large; the smallest of them:\n");
@@ -132,7 +171,7 @@ static void put_found(struct json *j, const struct search_found *found, const st
 }
 
 static void put_json(struct json *j, const struct search *r, const struct search_space *space,
-		     const struct cluster *c)
+		     const struct cluster *c, bool sensitive)
 {
 	json_begin_object(j, NULL);
 	json_put_string(j, "cluster", c->name);
@@ -140,6 +179,8 @@ static void put_json(struct json *j, const struct search *r, const struct search
 	json_put_double(j, "memory_gib", space->memory / GIB);
 	json_put_int(j, "tried", r->tried);
 	json_put_int(j, "fit", r->fits);
+	if (sensitive)
+		put_sensitivities(j, &r->best[0], c);
 	json_begin_array(j, "best");
 	for (int i = 0; i < r->best_count; i++)
 		put_found(j, &r->best[i], c);
@@ -210,6 +251,7 @@ enum status plan_search(const struct plan_settings *o, struct error *err)
 		goto out;
 	}
 	TRY(cluster_find(&cluster, o->cluster, err));
+	TRY(cluster_set(&cluster, o->set, err));
 	space.memory = o->memory ? (double)o->memory : cluster.constants[CLUSTER_MEMORY] * GIB;
 	search_run(r, &space, &cluster);
 	if (!r->best_count) {
@@ -220,9 +262,9 @@ enum status plan_search(const struct plan_settings *o, struct error *err)
 	if (*o->svg)
 		TRY(draw(o->svg, &r->best[0], &cluster, err));
 	if (o->as_json)
-		put_json(&json, r, &space, &cluster);
+		put_json(&json, r, &space, &cluster, o->sensitivity);
 	else
-		print_text(&json.text, r, &space, &cluster);
+		print_text(&json.text, r, &space, &cluster, o->sensitivity);
 	if (json.text.failed)
 		st = FAIL(err, ERR_MEMORY, "no memory to show what was found");
 	else

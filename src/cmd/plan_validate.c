@@ -32,15 +32,16 @@ static enum status judge(const struct plan_settings *o, const struct setups *t,
 	const char *found = NULL;
 	enum status st = OK;
 
-	if (*o->cluster)
-		TRY(cluster_find(&cluster, o->cluster, err));
 	for (int i = 0; i < t->count; i++) {
 		const struct setups_row *row = &t->rows[i];
+		const char *name = *o->cluster ? o->cluster : row->cluster;
 		struct judged *j = &judged[i];
 
-		if (!*o->cluster && (!found || strcmp(found, row->cluster)))
-			TRY(cluster_find(&cluster, row->cluster, err));
-		found = row->cluster;
+		if (!found || strcmp(found, name)) {
+			TRY(cluster_find(&cluster, name, err));
+			TRY(cluster_set(&cluster, o->set, err));
+		}
+		found = name;
 		forecast_make(&j->forecast, &row->setup, &cluster);
 		j->ms = j->forecast.step * 1e3;
 		j->gib = j->forecast.memory / GIB;

@@ -1,6 +1,8 @@
 /* cluster.c - see cluster.h */
 #include "plan/cluster.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "base/util.h"
 
 #include <jansson.h>
@@ -169,6 +171,69 @@ out:
 const char *cluster_builtin_name(size_t i)
 {
 	return i < cluster_file_count ? cluster_files[i].name : NULL;
+}
+
+const char *cluster_constant_name(enum cluster_constant which)
+{
+	return kinds[which].name;
+}
+
+static enum status unknown_constant(const char *name, struct error *err)
+{
+	const char *names[CLUSTER_CONSTANT_COUNT], *nearest;
+
+	for (size_t i = 0; i < CLUSTER_CONSTANT_COUNT; i++)
+		names[i] = kinds[i].name;
+	nearest = name_nearest(name, names, CLUSTER_CONSTANT_COUNT);
+	FAIL(err, ERR_USAGE, "--set %.64s: a cluster has no such constant", name);
+	return HINT(err, nearest ? "did you mean %s?" : "docs/plan.md says where they are%s",
+		    nearest ? nearest : "");
+}
+
+/* One change; text is changed on the way. */
+static enum status set_one(struct cluster *c, char *text, struct error *err)
+{
+	char *value = strchr(text, '=');
+	size_t i = 0, length;
+	double number;
+	bool times;
+
+	if (!value)
+		return FAIL(err, ERR_USAGE, "--set %.64s should be NAME=VALUE or NAME=2x",
+			    text);
+	*value++ = '\0';
+	while (i < CLUSTER_CONSTANT_COUNT && !name_equal(kinds[i].name, text))
+		i++;
+	if (i == CLUSTER_CONSTANT_COUNT)
+		return unknown_constant(text, err);
+	length = strlen(value);
+	times = length && value[length - 1] == 'x';
+	if (times)
+		value[length - 1] = '\0';
+	if (!units_parse_float(value, &number))
+		return FAIL(err, ERR_USAGE, "--set %s: '%.64s' is not a number", text, value);
+	if (times)
+		number *= c->constants[i];
+	if (!(number >= kinds[i].min && number <= kinds[i].max))
+		return FAIL(err, ERR_USAGE, "--set %s: %g is out of range; %g to %g", text,
+			    number, kinds[i].min, kinds[i].max);
+	c->constants[i] = number;
+	return OK;
+}
+
+enum status cluster_set(struct cluster *c, const char *changes, struct error *err)
+{
+	char *copy = strdup(changes), *rest = copy, *one;
+	enum status st = OK;
+
+	if (!copy)
+		return FAIL(err, ERR_MEMORY, "no memory for --set");
+	while ((one = strsep(&rest, ";")))
+		if (*one)
+			TRY(set_one(c, one, err));
+out:
+	free(copy);
+	return st;
 }
 
 static enum status unknown(const char *name, struct error *err)

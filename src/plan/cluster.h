@@ -59,6 +59,11 @@ enum status cluster_read(struct cluster *c, const char *bytes, size_t size, cons
 			 struct error *err);
 /* A built-in one by its name, or, where there is none, the file of that name. */
 enum status cluster_find(struct cluster *c, const char *name, struct error *err);
+/* Change constants, as in "peak=400; node_bandwidth=2x": to a value, or so many times what it
+   was. */
+enum status cluster_set(struct cluster *c, const char *changes, struct error *err);
+/* The name of a constant in the file. */
+const char *cluster_constant_name(enum cluster_constant which);
 /* The i-th one that is built in; NULL behind the last. */
 const char *cluster_builtin_name(size_t i);
 

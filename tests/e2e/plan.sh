@@ -72,6 +72,16 @@ search --memory 30GiB --json >less.json || fail "--memory"
 below "$(first mem_gib less.json)" 30 || fail "it does not fit: $(cat less.json)"
 below "$(first step_ms out.json)" "$(first step_ms less.json)" || fail "less memory is faster"
 [ "$(grep -c '"simulated_ms"' less.json)" = 5 ] || fail "not simulated: $(cat less.json)"
+# What if: a faster device is faster, and what the step does not use changes nothing.
+grid="--dp 8 --pp 4 --mp 2 --micro-batch-size 1"
+# shellcheck disable=SC2086
+search $grid --sensitivity --json >out.json || fail "--sensitivity"
+below "$(first peak out.json)" -0.02 || fail "the peak changes nothing: $(cat out.json)"
+[ "$(first reserved out.json)" = 0 ] || fail "time depends on memory: $(cat out.json)"
+# shellcheck disable=SC2086
+search $grid --set peak=2x --set memory-bandwidth=4000 --json >faster.json || fail "--set"
+below "$(first step_ms faster.json)" "$(awk -v t="$(first step_ms out.json)" 'BEGIN { print t * 0.6 }')" || fail "not faster: $(cat faster.json)"
+"$KOLM" plan --validate own.csv --set peak=2x --json >out.json || fail "--validate --set"
 search --svg out.svg >/dev/null && tail -n 1 out.svg | grep -q "^</svg>$" || fail "no picture"
 search --pp 2 --mp 4 --micro-batch-size 1 --json >out.json || fail "--pp 2"
 [ "$(grep -o '"[dpm]*": [0-9]*' out.json | sort -u | tr -d ' "\n')" = dp:8mp:4pp:2 ] || fail "another grid: $(cat out.json)"
@@ -82,6 +92,10 @@ search --pp 2 --mp 4 --micro-batch-size 1 --json >out.json || fail "--pp 2"
 	expect_error 2 "--gpus is missing" "$KOLM" plan $model --cluster a100-80g-selene
 	expect_error 2 "--heads 7 does not divide --hidden 6144" "$KOLM" plan $model --heads 7 --cluster a100-80g-selene --gpus 8
 }
+refused "--set peek: a cluster has no such constant; did you mean peak" --validate own.csv --set peek=1
+refused "--set peak: 'fast' is not a number" --validate own.csv --set peak=fast
+refused "--set peak should be NAME=VALUE" --validate own.csv --set peak
+refused "--set memory_share: 1.7.* is out of range; 0.001 to 1" --validate own.csv --set memory_share=2x
 refused "--svg does nothing with --validate" --validate own.csv --svg x.svg
 expect_error 2 "none.csv" "$KOLM" plan --validate none.csv
 exit 0
