@@ -176,7 +176,7 @@ enum status gpt_build(struct model *m, const struct gpt *g, struct error *err)
 		FAIL(err, ERR_USAGE,
 		     "--sequence-parallel: --context %d does not divide by --mp %d", g->context,
 		     m->mp);
-		return HINT(err, "--context %lld would fit",
+		return HINT(err, "--context %lld would fit, or --sequence-parallel=false",
 			    (long long)round_up(g->context, m->mp));
 	}
 	TRY(model_add_named(m, embedding_of(g), "embedding", err));

@@ -33,6 +33,47 @@ done <<'G'
 --optimizer adamw --dp 2 --grad-sync master
 G
 
+# Language models: a table that two stages have, blocks of rows that are split each, tokens that can't be shared evenly.
+gpt=(--model gpt --layers 2 --heads 6 --dim 24 --context 6 --vocab 31 --dropout 0.1 --batch 24 --steps 12 --lr 0.01 --trace 0 --quiet)
+llama=("${gpt[@]/gpt/llama}" --kv-heads 6)
+for model in gpt llama; do
+	declare -n words=$model
+	while read -r writer; do
+		read -r reader
+		rm -rf one whole cut grid
+		# shellcheck disable=SC2086
+		"$KOLM" train "${words[@]}" $writer --save --run-dir whole || fail "$model $writer"
+		# shellcheck disable=SC2086
+		"$KOLM" train "${words[@]}" $writer --save-every 3 --run-dir cut --inject step=10,kill 2>/dev/null && fail "$model $writer: it was not killed"
+		cp -r cut grid
+		"$KOLM" train --resume cut --quiet || fail "$model $writer: no resume"
+		same whole cut "$model $writer"
+		# The other grid goes on from there.
+		# shellcheck disable=SC2086
+		"$KOLM" train --resume grid $reader --quiet || fail "$model $writer, then $reader"
+		paste <(losses whole/metrics.jsonl) <(losses grid/metrics.jsonl) |
+			awk '{ n++; d = $2 - $4; if (d * d > 1e-10 * $2 * $2) exit 1 } END { exit n != 12 }' || fail "$model $writer, then $reader: the losses differ"
+	done <<'G'
+--pp 4 --micro-batches 4 --schedule zb-h1
+--pp 1 --mp 3 --sequence-parallel --micro-batches 1 --schedule 1f1b
+--dp 2 --pp 2 --mp 2 --zero 1 --bucket-mb 0.001 --sequence-parallel --recompute block
+--dp 1 --pp 1 --mp 1 --zero 0 --recompute none
+--mp 2 --optimizer momentum
+--mp 1 --dp 3 --pp 2 --grad-sync flat --zero 1
+G
+done
+grep -q 'head.weight *F32 *\[31, 24\]' <("$KOLM" info whole) || fail "info: $("$KOLM" info whole)"
+# What is tied is kept once. Ranks are lost: the run goes on with the others.
+rm -rf whole hit
+"$KOLM" train "${gpt[@]}" --dp 2 --pp 2 --mp 2 --save --run-dir whole || fail "gpt"
+grep -q 'tokens.weight *F32 *\[31, 24\]' <("$KOLM" info whole) || fail "info: $("$KOLM" info whole)"
+grep -q 'head' <("$KOLM" info whole) && fail "a gpt has a head: $("$KOLM" info whole)"
+"$KOLM" train "${gpt[@]}" --dp 2 --pp 2 --mp 2 --save-every 1 --restarts 2 --run-dir hit --inject rank=5,step=3,kill --inject rank=2,step=6,kill 2>said ||
+	fail "restarts: $(cat said)"
+paste <(losses whole/metrics.jsonl) <(losses hit/metrics.jsonl) | awk '{ n++; d = $2 - $4; if (d * d > 1e-10 * $2 * $2) exit 1 } END { exit n != 12 }' ||
+	fail "restarts of a gpt: the losses differ"
+rm -rf one whole cut grid hit
+
 # Read by another grid: it agrees as grids agree.
 train --optimizer adamw --save --run-dir one || fail "one rank"
 train --optimizer adamw --save-every 4 --dp 2 --mp 2 --run-dir grid --inject step=9,kill 2>/dev/null
