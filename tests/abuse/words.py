@@ -16,6 +16,9 @@ VALUES = ["-1", "0", "1", "2", "3", "1.5", "0.5", "99999999999", "1e400", "nan",
           "1,1", "2MB", "3ms", "é", "\x1b[31m", "a" * 3000, "/dev/null", "../up", ".", "-", "--", "0x2", "+1", "1e-3", "=", "%s"]
 FIRST = {"train": ["--steps", "2"], "verify": ["--steps", "2"], "max-batch": [], "bench": ["--seconds", "0.01"],
          "top": ["--once"]}
+SMALL = [["--dim", "8", "--depth", "4"],
+         ["--model", "gpt", "--dim", "8", "--layers", "2", "--heads", "2", "--context", "5", "--vocab", "19"],
+         ["--model", "llama", "--dim", "8", "--layers", "1", "--heads", "4", "--context", "4", "--vocab", "23"]]
 
 
 def options_of(world, command):
@@ -53,7 +56,7 @@ def command_line(case):
               "study": [r.choice(["list", "show"])]}.get(command, [])
     words = [command, *(target if r.random() < 0.9 else []), *random_words(case, command)]
     if command in ("train", "verify", "max-batch"):
-        words[1:1] = ["--dim", "8", "--depth", "4", "--batch", "12", "--device-memory", "50MB", *FIRST[command]]
+        words[1:1] = [*r.choice(SMALL), "--batch", "12", "--device-memory", "50MB", *FIRST[command]]
     elif r.random() < 0.8:
         words += FIRST.get(command, [])
     process = case.start(*words, codes={0, 1, 2})
