@@ -96,6 +96,18 @@ expect_error 1 "out of device memory: rank 0 needs .*: params .*, grads .*, acti
 	"$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch $((batches[0] + 1))
 "$KOLM" train --dim 128 --depth 16 --device-memory 16MB --batch "${batches[0]}" --steps 1 --quiet --run-dir full || fail "the batch that fits does not"
 expect_error 2 "max-batch needs a limit" "$KOLM" max-batch --dim 8
+# The same of a language model, whatever it spreads or computes again; that makes room.
+gpt="--model gpt --layers 6 --heads 4 --dim 64 --context 16 --vocab 97 --device-memory 10MB --mp 2"
+for how in "" "--sequence-parallel" "--recompute attention" "--recompute block" "--recompute block --sequence-parallel --pp 2 --micro-batches 2"; do
+	"$KOLM" max-batch $gpt $how --json >max.json || fail "max-batch $how: $(cat max.json)"
+	grep -q '"confirmed": true' max.json || fail "$how is not confirmed: $(cat max.json)"
+	batches["${#how}"]=$(grep -o '"batch": [0-9]*' max.json | cut -d' ' -f2)
+	expect_error 1 "out of device memory: rank [0-9] needs .*: params .*, grads .*, activations" \
+		"$KOLM" train $gpt $how --batch $((batches[${#how}] + (${#how} > 40 ? 2 : 1))) --quiet
+done
+for how in "--recompute attention" "--recompute block"; do
+	[ "${batches[${#how}]}" -gt "${batches[0]}" ] || fail "$how has a batch of ${batches[${#how}]}, not more than ${batches[0]}"
+done
 # Where any batch fits, the largest that there is; every cut of it.
 for grid in "" "--dp 2" "--dp 3" "--dp 3 --micro-batches 7"; do
 	"$KOLM" max-batch --dim 4 --depth 1 --device virtual --device-memory 8GB $grid --json >most.json || fail "max-batch $grid"
