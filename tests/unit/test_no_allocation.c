@@ -139,6 +139,52 @@ static void check_run(const char *what, const char **argv, int argc)
 			 shared->at_step[19] - shared->at_step[1]);
 }
 
+/* Attention, tables, blocks that compute again; on a grid rows are spread. */
+static void check_language(const char *folder)
+{
+	const char *alone[] = {"--steps",   "20",	 "--model", "gpt",	  "--layers",
+			       "2",	    "--heads",	 "2",	    "--dim",	  "32",
+			       "--context", "9",	 "--vocab", "31",	  "--dropout",
+			       "0.1",	    "--run-dir", folder,    "--overwrite"};
+	const char *grid[] = {"--steps",
+			      "20",
+			      "--model",
+			      "llama",
+			      "--layers",
+			      "2",
+			      "--heads",
+			      "4",
+			      "--kv-heads",
+			      "2",
+			      "--dim",
+			      "32",
+			      "--context",
+			      "10",
+			      "--vocab",
+			      "31",
+			      "--dp",
+			      "2",
+			      "--pp",
+			      "2",
+			      "--mp",
+			      "2",
+			      "--zero",
+			      "1",
+			      "--micro-batches",
+			      "2",
+			      "--recompute",
+			      "block",
+			      "--precision",
+			      "bf16",
+			      "--sequence-parallel",
+			      "--run-dir",
+			      folder,
+			      "--overwrite"};
+
+	check_run("gpt", alone, ARRAY_SIZE(alone));
+	check_run("llama on 2 x 2 x 2 ranks", grid, ARRAY_SIZE(grid));
+}
+
 static void a_step_allocates_nothing(void **state)
 {
 	char folder[256], csv[512], spec[600];
@@ -176,6 +222,7 @@ static void a_step_allocates_nothing(void **state)
 		check_run("adamw, clipping, accumulation", rich, ARRAY_SIZE(rich));
 		check_run("csv", table, ARRAY_SIZE(table));
 		check_run("two replicas", replicas, ARRAY_SIZE(replicas));
+		check_language(folder);
 	}
 	test_folder_remove(folder);
 }
