@@ -72,7 +72,12 @@ static enum status read_list(const struct model *m, const char *list, int parts,
 		FAIL(err, ERR_USAGE,
 		     "--layers-per-stage %.64s: %d numbers for %d parts, %d layers of %d", list,
 		     n, parts, layer, m->count);
-		st = HINT(err, "give %d numbers that add up to --depth %d", parts, m->count);
+		st = m->tokens ? HINT(err,
+				      "give %d numbers that add up to %d: embedding, blocks "
+				      "and head",
+				      parts, m->count)
+			       : HINT(err, "give %d numbers that add up to --depth %d", parts,
+				      m->count);
 		goto out;
 	}
 	first[parts] = layer;
@@ -95,6 +100,11 @@ enum status partition_init(struct partition *p, const struct model *m, int stage
 		else
 			FAIL(err, ERR_USAGE, "%d layers are fewer than %d stages", m->count,
 			     stages);
+		if (m->tokens)
+			return HINT(err,
+				    "every stage needs one, embedding and head are layers "
+				    "too: use --layers %d or more, or fewer stages",
+				    parts - 2);
 		return HINT(err,
 			    "every stage needs a layer: use a depth of %d or more, or fewer "
 			    "stages",

@@ -2,10 +2,10 @@
  * test_train.c - kolm train as a user starts it, from the prediction to the summary, on all
  * grids of up to 12 ranks, with as many layers as stages to three times as many and one,
  * tiny and usual buckets, all schedules, made-up data and files; norms, bridges, dropout and
- * uneven widths; in 16 bit, with sharded optimizer state, on virtual devices and more now and
- * then. Each run ends well, its files fit the grid and each other, kolm trace reads its
- * timeline, the board shows its ranks while it runs, its losses are those of one rank, and
- * nothing is left behind.
+ * uneven widths, language models; in 16 bit, with sharded optimizer state, on virtual devices
+ * and more now and then. Each run ends well, its files fit the grid and each other, kolm trace
+ * reads its timeline, the board shows its ranks while it runs, its losses are those of one
+ * rank, and nothing is left behind.
  *
  * By default a few runs of each grid; KOLM_GRIDS=all: the whole product, KOLM_PART=I/N:
  * every N-th of it. What fails is printed as a command.
@@ -316,6 +316,8 @@ static int set_up(void **state)
 	assert_int_equal(chdir(folder), 0);
 	assert_int_equal(mkdir("temporary", 0700), 0);
 	setenv("TMPDIR", "temporary", 1);
+	setenv("XDG_CACHE_HOME", folder, 1);
+	train_case_write_text("text.txt");
 	train_case_write_csv("targets.csv", 0);
 	for (int mp = 1; mp <= RANKS; mp++) {
 		snprintf(path, sizeof(path), "classes-%d.csv", mp);

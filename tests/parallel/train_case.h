@@ -14,19 +14,29 @@
 
 enum { STEPS = 4, FEATURES = 7, SAMPLES = 300, COMMAND = 2048 };
 
+/* Of a language model: what it is, and what the grid makes of it. */
+struct train_language {
+	const char *model; /* NULL: it is none */
+	int heads, kv_heads, width, context, vocabulary;
+	const char *recompute, *tokenizer;
+	bool spreads, no_bias;
+};
+
 /* What the product is of. */
 struct train_case {
 	struct grid grid;
-	int depth;
+	int depth; /* layers of the list: embedding and head of a language model too */
 	const char *schedule;
 	bool tiny; /* buckets, of a layer or so */
-	bool csv;
+	bool csv;  /* or text: a file, of which some is held out */
 	/* what follows from the number of the case: see train_case_season */
 	int dim, chunks, micro_batches, rows;
 	bool zero, base, is_virtual, classes, breakdown, clip, residual, uneven;
 	double lr;
 	const char *sync, *precision, *optimizer, *activation, *norm, *dropout;
 	uint64_t seed; /* of its widths */
+	bool cut;      /* where stages begin is drawn too */
+	struct train_language language;
 };
 
 /* Norms and bridges need whole rows. */
@@ -46,6 +56,33 @@ static inline int train_case_chunks(const struct train_case *c)
 	while (schedule_check_chunks((enum schedule_kind)kind, most, &e) != OK)
 		most--;
 	return most;
+}
+
+/* A language model in every other case that has the layers; files are text for it. */
+static inline void train_case_speak(struct train_case *c, struct random *r)
+{
+	static const char *const recomputes[] = {"none", "attention", "block"};
+	static const char *const tokenizers[] = {"byte", "char"};
+	static const int vocabularies[] = {13, 17, 31, 32, 97};
+	bool llama = random_int(r, 0, 1);
+	int mp = c->grid.mp, heads = mp * random_int(r, 1, mp > 3 ? 1 : 3);
+
+	c->cut = c->grid.pp > 1 && random_int(r, 0, 3) == 0;
+	if (c->depth < 3 || random_int(r, 0, 1))
+		return;
+	c->language = (struct train_language){
+		.model = llama ? "llama" : "gpt",
+		.heads = heads,
+		.kv_heads = llama && random_int(r, 0, 1) ? mp : heads,
+		.width = 2 * random_int(r, heads > 2 ? 1 : 4, heads > 2 ? 3 : 6),
+		.context = random_int(r, 2, 9),
+		.vocabulary = vocabularies[random_int(r, 0, ARRAY_SIZE(vocabularies) - 1)],
+		.recompute = recomputes[random_int(r, 0, ARRAY_SIZE(recomputes) - 1)],
+		.tokenizer = tokenizers[random_int(r, 0, 1)],
+		.spreads = mp > 1 && random_int(r, 0, 1),
+		.no_bias = !llama && random_int(r, 0, 2) == 0};
+	if (c->language.spreads)
+		c->language.context = mp * random_int(r, 1, mp > 4 ? 1 : 2);
 }
 
 /* Everything else that a run can be asked for, some of it now and then. */
@@ -93,6 +130,7 @@ static inline void train_case_season(struct train_case *c, uint64_t seed, int nu
 	c->seed = seed + (uint64_t)number;
 	/* Whole rows are gathered behind every layer, so that all of them have equal shares. */
 	c->classes = c->classes || (g->mp > 1 && train_case_is_gathered(c));
+	train_case_speak(c, &r);
 }
 
 static inline bool train_case_possible(const struct train_case *c)
@@ -117,8 +155,19 @@ static inline int train_case_width(const struct train_case *c, struct random *r,
 static inline void train_case_layers(const struct train_case *c, char *buf, size_t size)
 {
 	struct random r = {c->seed, 0};
+	const struct train_language *l = &c->language;
 	size_t n;
 
+	if (l->model) {
+		n = (size_t)snprintf(
+			buf, size, "--model %s --layers %d --heads %d --dim %d --context %d",
+			l->model, c->depth - 2, l->heads, l->heads * l->width, l->context);
+		if (l->kv_heads != l->heads)
+			snprintf(buf + n, size - n, " --kv-heads %d", l->kv_heads);
+		else if (l->no_bias)
+			snprintf(buf + n, size - n, " --no-bias");
+		return;
+	}
 	if (!c->uneven) {
 		snprintf(buf, size, "--dim %d --depth %d", c->dim, c->depth);
 		return;
@@ -132,21 +181,42 @@ static inline void train_case_layers(const struct train_case *c, char *buf, size
 /* What decides on the numbers: equal on one rank and on the grid. */
 static inline void train_case_model(const struct train_case *c, char buf[COMMAND])
 {
-	char data[64] = "synthetic", layers[320];
+	char data[64] = "synthetic", layers[320], of_mlp[64] = "";
 
-	if (c->csv && c->classes)
+	if (c->language.model && c->csv)
+		snprintf(data, sizeof(data), "text:text.txt --tokenizer %s",
+			 c->language.tokenizer);
+	else if (c->language.model)
+		snprintf(data, sizeof(data), "synthetic --vocab %d", c->language.vocabulary);
+	else if (c->csv && c->classes)
 		snprintf(data, sizeof(data), "csv:classes-%d.csv", c->grid.mp);
 	else if (c->csv)
 		snprintf(data, sizeof(data), "csv:targets.csv");
+	if (!c->language.model)
+		snprintf(of_mlp, sizeof(of_mlp), " --norm %s%s --activation %s", c->norm,
+			 c->residual ? " --residual" : "", c->activation);
 	train_case_layers(c, layers, sizeof(layers));
-	snprintf(
-		buf, COMMAND,
-		"train %s --norm %s%s --dropout %s --batch %d --data %s --activation %s --precision %s "
-		"--loss-scale 1024 --optimizer %s --lr %g --clip-grad %s --steps %d "
-		"--warmup 1 --threads 1 --quiet",
-		layers, c->norm, c->residual ? " --residual" : "", c->dropout,
-		c->grid.dp * c->micro_batches * c->rows, data, c->activation, c->precision,
-		c->optimizer, c->lr, c->clip ? "0.5" : "off", STEPS);
+	snprintf(buf, COMMAND,
+		 "train %s%s --dropout %s --batch %d --data %s --precision %s "
+		 "--loss-scale 1024 --optimizer %s --lr %g --clip-grad %s --steps %d "
+		 "--warmup 1 --threads 1 --quiet",
+		 layers, of_mlp, c->dropout, c->grid.dp * c->micro_batches * c->rows, data,
+		 c->precision, c->optimizer, c->lr, c->clip ? "0.5" : "off", STEPS);
+}
+
+/* All layers but one each are shared out as they come. */
+static inline void train_case_cut(const struct train_case *c, char *buf, size_t size)
+{
+	struct random r = {c->seed, 1000};
+	int parts = c->grid.pp * c->chunks, counts[64];
+	size_t n = (size_t)snprintf(buf, size, " --layers-per-stage ");
+
+	for (int i = 0; i < parts; i++)
+		counts[i] = 1;
+	for (int i = parts; i < c->depth; i++)
+		counts[random_int(&r, 0, parts - 1)]++;
+	for (int i = 0; i < parts && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%d", i ? "," : "", counts[i]);
 }
 
 static inline void train_case_command(const struct train_case *c, char buf[COMMAND])
@@ -164,9 +234,27 @@ static inline void train_case_command(const struct train_case *c, char buf[COMMA
 	if (c->chunks > 1)
 		snprintf(buf + n, COMMAND - n, " --chunks %d", c->chunks);
 	n = strlen(buf);
+	if (c->cut)
+		train_case_cut(c, buf + n, COMMAND - n);
+	n = strlen(buf);
+	if (c->language.model)
+		snprintf(buf + n, COMMAND - n, " --recompute %s%s", c->language.recompute,
+			 c->language.spreads ? " --sequence-parallel" : "");
+	n = strlen(buf);
 	snprintf(buf + n, COMMAND - n, "%s%s%s", c->tiny ? " --bucket-mb 0.001" : "",
 		 c->breakdown ? " --breakdown" : "",
 		 c->is_virtual ? " --device virtual:gflops=1,link=1GB/s,latency=5us" : "");
+}
+
+/* Some lines that are not all alike. */
+static inline void train_case_write_text(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (int i = 0; i < SAMPLES; i++)
+		fprintf(f, "%d times %d is %d.\n", i, i % 7, i * (i % 7));
+	assert_int_equal(fclose(f), 0);
 }
 
 /* Seven features, and a class or a target that has something to do with them. */
