@@ -106,10 +106,12 @@ void text_add_series(struct text *t, const char *const *names, int n)
 			    strncmp(names[end], names[i], (size_t)stem))
 				break;
 		text_add(t, i ? ", " : "");
-		if (first < 0)
+		if (first < 0 || !stem)
 			text_add(t, names[i]);
 		else if (end == i + 1)
-			text_addf(t, "%.*s %d", stem, names[i], first);
+			/* blocks.4 alone is a block */
+			text_addf(t, "%.*s %d", stem - (names[i][stem - 1] == 's'), names[i],
+				  first);
 		else
 			text_addf(t, "%.*s %d-%d", stem, names[i], first, first + end - i - 1);
 	}

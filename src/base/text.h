@@ -27,7 +27,8 @@ void text_add_csv(struct text *t, const char *field);
 /* One argument of a command, as a shell would need it. */
 void text_add_quoted(struct text *t, const char *arg);
 
-/* Names that end in numbers one behind the other are one: "embedding, blocks 0-3, head". */
+/* Names that end in numbers one behind the other are one: "embedding, blocks 0-3, head"; one
+   alone is a block. */
 void text_add_series(struct text *t, const char *const *names, int n);
 
 /* The bytes of the UTF-8 letter that s begins with; 0: it begins with none. */

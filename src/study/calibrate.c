@@ -135,8 +135,11 @@ out:
 static int case_dim(const struct run_case *c)
 {
 	const json_t *dim = json_object_get(c->options, "dim");
+	const char *model = json_string_value(json_object_get(c->options, "model"));
 
-	return json_is_integer(dim) ? (int)json_integer_value(dim) : 1024;
+	if (json_is_integer(dim))
+		return (int)json_integer_value(dim);
+	return model && strcmp(model, "mlp") ? 128 : 1024; /* as kolm train has it */
 }
 
 static const char *case_type(const struct run_case *c)

@@ -66,9 +66,21 @@ static bool common_option(const struct results *r, const json_t *table, const ch
 
 void table_add_caption(const struct tables *t, const json_t *table, struct text *out)
 {
-	static const char *const options[] = {
-		"dim", "depth",	   "batch",	"micro-batches", "micro-batch-size", "dp", "pp",
-		"mp",  "schedule", "precision", "steps"};
+	static const char *const options[] = {"model",
+					      "layers",
+					      "heads",
+					      "dim",
+					      "depth",
+					      "context",
+					      "batch",
+					      "micro-batches",
+					      "micro-batch-size",
+					      "dp",
+					      "pp",
+					      "mp",
+					      "schedule",
+					      "precision",
+					      "steps"};
 	const struct results *r = table_results(t, table);
 	char value[STUDY_NAME_MAX];
 

@@ -36,7 +36,7 @@ expect_error 2 '--chunks 2, but schedule 1f1b has one chunk per stage' "$KOLM" t
 expect_error 2 'give 2 numbers that add up to --depth 8' "$KOLM" train --pp 2 --layers-per-stage 3,4
 expect_error 2 "'x' is no number of layers" "$KOLM" train --pp 2 --layers-per-stage 3,x
 "$KOLM" train --dim 16 --pp 2 --layers-per-stage 7,1 --steps 2 --run-dir cut >/dev/null 2>err.txt || fail "layers per stage: $(cat err.txt)"
-grep -q "^stage 1: layers 7 on rank 1" err.txt || fail "layers per stage: $(cat err.txt)"
+grep -q "^stage 1: layer 7 on rank 1" err.txt || fail "layers per stage: $(cat err.txt)"
 
 "$KOLM" verify --dim 24 --dp 2 --pp 2 --mp 2 --micro-batches 2 --depth 5 --optimizer adamw --json >out.json || fail "verify"
 grep -q '"ok": true' out.json || fail "verify: $(cat out.json)"

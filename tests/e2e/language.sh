@@ -24,7 +24,7 @@ train --model llama --kv-heads 2 --ffn 64 --mp 2 --run-dir llama
 says "llama: 4 layers, 4 heads (2 of keys and values), dim 32, ffn 64, context 16, 256 tokens;"
 says "every mp rank has 2 of 4 heads (1 of 2 of keys and values), 32 of 64 columns"
 train --model gpt --pp 2 --schedule interleaved --micro-batches 2 --run-dir interleaved
-says "stage 0: embedding, blocks 0, blocks 2 on rank 0"
+says "stage 0: embedding, block 0, block 2 on rank 0"
 
 # All that the ranks did in all steps that are kept is in the timeline, also where rows are spread.
 train --model gpt --layers 8 --mp 2 --sequence-parallel --recompute block --micro-batches 4 --trace 3 --run-dir traced

@@ -262,7 +262,7 @@ static void names_one_behind_the_other_are_a_series(void **state)
 
 	text_init(&t);
 	text_add_series(&t, names, ARRAY_SIZE(names));
-	assert_string_equal(t.data, "embedding, blocks 0-2, blocks 4, head, block 5, a.b, "
+	assert_string_equal(t.data, "embedding, blocks 0-2, block 4, head, block 5, a.b, "
 				    "layers 9-10");
 	text_release(&t);
 }
