@@ -50,6 +50,32 @@ TMPDIR=$dir/own "$KOLM" verify --dim 24 --dp 2 >/dev/null || fail "verify in a f
 TMPDIR=$dir/own "$KOLM" verify --dim 24 --mp 2 --weight-tolerance 0 --loss-tolerance 0 >/dev/null 2>&1
 [ -z "$(ls own)" ] || fail "verify leaves folders behind: $(ls own)"
 
+# Language models: what can't be shared is said; threads do not change a bit; all grids hold out the same.
+export XDG_CACHE_HOME=$dir/cache
+gpt="--model gpt --layers 2 --heads 6 --dim 48"
+expect_error 2 '4 layers are fewer than 5 stages; every stage needs one, embedding and head are layers too: use --layers 3 or more, or fewer stages' "$KOLM" train $gpt --pp 5
+expect_error 2 'give 2 numbers that add up to 4: embedding, blocks and head' "$KOLM" train $gpt --pp 2 --layers-per-stage 2,3
+expect_error 2 'do not divide by --mp 4' "$KOLM" train $gpt --mp 4
+expect_error 2 '3 tokens are too few for --mp 6' "$KOLM" train $gpt --mp 6 --vocab 3
+expect_error 2 '--sequence-parallel: --context 10 does not divide by --mp 3; --context 12 would fit, or --sequence-parallel=false' \
+	"$KOLM" train $gpt --mp 3 --context 10 --sequence-parallel
+seq 3000 >text.txt
+numbers() { grep -oE '"(loss|grad_norm)": [^,]*' "$1/metrics.jsonl"; }
+for precision in fp32 bf16; do
+	for threads in 1 2 3; do
+		"$KOLM" train ${gpt/48/192} --data text:text.txt --context 77 --dropout 0.1 --batch 6 --steps 4 --warmup 0 --precision $precision --threads $threads --quiet \
+			--save --run-dir threads$threads --overwrite 2>/dev/null || fail "$threads threads"
+		[ "$(numbers threads1)" = "$(numbers threads$threads)" ] || fail "$threads threads: other losses in $precision"
+		cmp threads1/checkpoints/step-4/model.safetensors threads$threads/checkpoints/step-4/model.safetensors || fail "$threads threads: other weights in $precision"
+	done
+done
+for grid in "" "--dp 2 --pp 2 --mp 2 --micro-batches 2 --sequence-parallel --recompute block" "--pp 4 --micro-batches 4 --schedule zb-h1" "--mp 3"; do
+	"$KOLM" train $gpt --data text:text.txt --context 12 --batch 16 --steps 30 --lr 0.01 --quiet --threads 1 $grid --run-dir held --overwrite || fail "text $grid"
+	for what in loss accuracy perplexity; do tr -d ' \n' <held/summary.json | grep -o '"held_out":{[^}]*}' | grep -o "\"$what\":[0-9.]*"; done >>held.txt
+done
+[ "$(wc -l <held.txt)" = 12 ] || fail "held out: $(cat held.txt)"
+awk -F: '{ if (!($1 in first)) first[$1] = $2; d = $2 - first[$1]; if (d * d > 1e-8 * first[$1] * first[$1]) exit 1 }' held.txt || fail "held out differs: $(cat held.txt)"
+
 # Held-out samples are evaluated over the whole grid.
 "$MAKE_DIGITS" digits 2>/dev/null
 for grid in "" "--dp 2 --pp 2 --mp 2 --micro-batches 2"; do
