@@ -4,8 +4,7 @@
  * Collective calls are made by every member in the same order; between members that bring
  * different ones no data moves, and their waits fail. Buffers are borrowed until the request
  * completes, and must come from comm_alloc, so that peers can reach them without a copy. Sums
- * are taken in rank order, so equal inputs give bit-equal results on every rank, every time;
- * 16-bit data is summed in fp32 and rounded once.
+ * are taken in one order, so equal inputs give bit-equal results on every rank, every time.
  *
  * Nobody waits for more than it needs: that a collective with a root is over for a member
  * does not say that the others have come.
@@ -147,6 +146,18 @@ void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_
 enum status comm_create(struct comm **out, struct comm *world, enum comm_purpose purpose,
 			const int *ranks, int n, struct error *err);
 void comm_free(struct comm *c);
+
+/*
+ * The order in which a group adds up: that of the ranks, where 16-bit data is summed in fp32
+ * and rounded once; or the tree of base/tree.h, where it is rounded at every node, so that
+ * several members that are a node of it may as well be one that has added them up before.
+ */
+enum comm_order { COMM_IN_RANK_ORDER, COMM_IN_TREE };
+
+/* Before the first request of the group, by every member. The tree is for groups of a power of
+   two members; a new group has the order of its ranks. */
+void comm_set_order(struct comm *c, enum comm_order order);
+enum comm_order comm_order(const struct comm *c);
 
 /* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */
 void comm_observe(struct comm *world, struct pace *pace, struct records *records);

@@ -1,4 +1,5 @@
 /* group.c - what all transports share: worlds and groups, their names and their memory. */
+#include "base/tree.h"
 #include "base/util.h"
 #include "comm/impl.h"
 
@@ -37,6 +38,17 @@ int comm_size(const struct comm *c)
 int comm_world_rank(const struct comm *c, int member)
 {
 	return c->members[member];
+}
+
+void comm_set_order(struct comm *c, enum comm_order order)
+{
+	assert(order == COMM_IN_RANK_ORDER || tree_has(c->size));
+	c->order = order;
+}
+
+enum comm_order comm_order(const struct comm *c)
+{
+	return c->order;
 }
 
 void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_t *end)

@@ -30,6 +30,7 @@ struct comm {
 	int rank, size;
 	int *members; /* numbers in the world */
 	enum comm_purpose purpose;
+	enum comm_order order;
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
 	int remotes;		    /* of them, those with another machine */
@@ -81,9 +82,20 @@ enum status comm_new(struct comm **out, const struct comm_ops *ops, struct comm 
 int64_t links_carry(struct comm_request *r);
 int64_t links_carry_round(struct comm_request *r);
 
+static inline bool comm_op_sums(enum comm_op op)
+{
+	return op == COMM_ALLREDUCE || op == COMM_REDUCE_SCATTER;
+}
+
+/* Is a request a sum in a tree? */
+static inline bool comm_in_tree(const struct comm_request *r)
+{
+	return r->comm->order == COMM_IN_TREE && comm_op_sums(r->op);
+}
+
 /* What a collective is, in one word: the same for all members, or they do not match. From
-   the low end: root, type, operation, size. */
-enum { KIND_ROOT_BITS = 13, KIND_DTYPE_BITS = 3, KIND_OP_BITS = 4 };
+   the low end: root, type, operation, order, size. */
+enum { KIND_ROOT_BITS = 13, KIND_DTYPE_BITS = 3, KIND_OP_BITS = 4, KIND_ORDER_BITS = 1 };
 
 static inline uint64_t comm_kind(const struct comm_request *r)
 {
@@ -92,6 +104,7 @@ static inline uint64_t comm_kind(const struct comm_request *r)
 	_Static_assert(RANKS_MAX <= 1 << KIND_ROOT_BITS, "or a root does not");
 	uint64_t kind = r->n;
 
+	kind = kind << KIND_ORDER_BITS | (uint64_t)comm_in_tree(r);
 	kind = kind << KIND_OP_BITS | (uint64_t)r->op;
 	kind = kind << KIND_DTYPE_BITS | (uint64_t)r->dtype;
 	return kind << KIND_ROOT_BITS | (uint64_t)r->root;

@@ -32,6 +32,7 @@ static void describe(const struct comm *c, const struct offer *o, char *buf, siz
 	int root = c->members[take_bits(&rest, KIND_ROOT_BITS)];
 	enum dtype dtype = (enum dtype)take_bits(&rest, KIND_DTYPE_BITS);
 	enum comm_op op = (enum comm_op)take_bits(&rest, KIND_OP_BITS);
+	bool in_tree = take_bits(&rest, KIND_ORDER_BITS);
 	char data[64] = "", with[32] = "";
 
 	if (op != COMM_BARRIER)
@@ -40,7 +41,8 @@ static void describe(const struct comm *c, const struct offer *o, char *buf, siz
 	if (comm_op_has_root(op))
 		snprintf(with, sizeof(with), " %s rank %d", op == COMM_GATHER ? "to" : "from",
 			 root);
-	snprintf(buf, size, "%s%s%s, at %.*s", comm_op_name(op), data, with, PLACE(o->place));
+	snprintf(buf, size, "%s%s%s%s, at %.*s", comm_op_name(op), data, with,
+		 in_tree ? " in a tree" : "", PLACE(o->place));
 }
 
 static void say_where_to_turn(struct comm *world)

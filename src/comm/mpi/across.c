@@ -12,8 +12,7 @@ static int count_of(const struct across *a, int host)
 	return a->host_from[host + 1] - a->host_from[host];
 }
 
-/* Who is in charge of a slice on a machine: its owner, if that is there. */
-static int in_charge(const struct across *a, int slice, int host)
+int across_in_charge(const struct across *a, int slice, int host)
 {
 	if (a->host_of[slice] == host)
 		return slice;
@@ -22,7 +21,7 @@ static int in_charge(const struct across *a, int slice, int host)
 
 static bool is_sum(enum comm_op op)
 {
-	return op == COMM_ALLREDUCE || op == COMM_REDUCE_SCATTER || op == COMM_BARRIER;
+	return comm_op_sums(op) || op == COMM_BARRIER;
 }
 
 /* The member whose buffer a slice comes from, where it is not a sum. */
@@ -34,7 +33,8 @@ static int source_of(const struct comm_request *r, int slice)
 /* The machine where the result of a slice is first. */
 static int origin_of(const struct across *a, const struct comm_request *r, int slice)
 {
-	return is_sum(r->op) ? a->runs[a->n_runs - 1].host : a->host_of[source_of(r, slice)];
+	return is_sum(r->op) && !comm_in_tree(r) ? a->runs[a->n_runs - 1].host
+						 : a->host_of[source_of(r, slice)];
 }
 
 /* The one member that a slice is for, or -1: all. */
@@ -52,9 +52,8 @@ static bool is_wanted(const struct across *a, const struct comm_request *r, int 
 	return target < 0 || a->host_of[target] == host;
 }
 
-/* Buffers on this machine that a slice goes to. */
-static int targets_of(const struct across *a, const struct host_group *g,
-		      const struct comm_request *r, int slice, void **out)
+int across_targets(const struct across *a, const struct host_group *g,
+		   const struct comm_request *r, int slice, void **out)
 {
 	int target = target_of(r, slice), n = 0;
 
@@ -81,8 +80,8 @@ static uint64_t with_past(const struct across *a, const struct comm_request *r)
 	return (a->past ^ comm_kind(r)) * 0x9e3779b97f4a7c15u;
 }
 
-static int tag_of(const struct across *a, const struct comm_request *r, const struct lane *l,
-		  int hop)
+int across_tag(const struct across *a, const struct comm_request *r, const struct lane *l,
+	       int hop)
 {
 	uint64_t kind = (with_past(a, r) >> 32) % (uint64_t)a->kinds;
 
@@ -112,8 +111,8 @@ static void fetch(const struct across *a, const struct comm_request *r, struct l
 {
 	if (l->run > 0)
 		MPI_Irecv(l->sum, (int)(l->end - l->begin), MPI_FLOAT,
-			  in_charge(a, l->slice, a->runs[l->run - 1].host),
-			  tag_of(a, r, l, l->run), a->comm, &l->requests[l->pending++]);
+			  across_in_charge(a, l->slice, a->runs[l->run - 1].host),
+			  across_tag(a, r, l, l->run), a->comm, &l->requests[l->pending++]);
 	l->stage = STAGE_ADD;
 }
 
@@ -126,8 +125,8 @@ static void add(const struct across *a, const struct host_group *g,
 		return;
 	}
 	MPI_Isend(l->sum, (int)(l->end - l->begin), MPI_FLOAT,
-		  in_charge(a, l->slice, a->runs[l->run + 1].host), tag_of(a, r, l, l->run + 1),
-		  a->comm, &l->requests[l->pending++]);
+		  across_in_charge(a, l->slice, a->runs[l->run + 1].host),
+		  across_tag(a, r, l, l->run + 1), a->comm, &l->requests[l->pending++]);
 	l->run = next_run_here(a, l->run + 1);
 	if (l->run < a->n_runs)
 		l->stage = STAGE_FETCH;
@@ -140,9 +139,11 @@ static void spread(const struct across *a, const struct host_group *g,
 		   const struct comm_request *r, struct lane *l)
 {
 	void *targets[RANKS_MAX], *from;
-	int n = targets_of(a, g, r, l->slice, targets);
+	int n = across_targets(a, g, r, l->slice, targets);
 
-	if (is_sum(r->op)) {
+	if (comm_in_tree(r)) {
+		from = targets[0]; /* they have it already */
+	} else if (is_sum(r->op)) {
 		/* Our own buffer holds nothing there that is needed any more. */
 		if (!n)
 			targets[n++] = r->data;
@@ -159,8 +160,9 @@ static void spread(const struct across *a, const struct host_group *g,
 	for (int host = 0; host < a->hosts; host++)
 		if (host != a->here && is_wanted(a, r, l->slice, host))
 			MPI_Isend(element(r, from, l->begin), bytes_of(r, l), MPI_BYTE,
-				  in_charge(a, l->slice, host), tag_of(a, r, l, RESULT_HOP),
-				  a->comm, &l->requests[l->pending++]);
+				  across_in_charge(a, l->slice, host),
+				  across_tag(a, r, l, RESULT_HOP), a->comm,
+				  &l->requests[l->pending++]);
 	l->stage = STAGE_END;
 }
 
@@ -168,12 +170,12 @@ static void take(const struct across *a, const struct host_group *g,
 		 const struct comm_request *r, struct lane *l)
 {
 	void *targets[RANKS_MAX];
-	int n = targets_of(a, g, r, l->slice, targets);
+	int n = across_targets(a, g, r, l->slice, targets);
 
 	assert(n > 0); /* nobody takes what is not wanted here */
 	MPI_Irecv(element(r, targets[0], l->begin), bytes_of(r, l), MPI_BYTE,
-		  in_charge(a, l->slice, origin_of(a, r, l->slice)),
-		  tag_of(a, r, l, RESULT_HOP), a->comm, &l->requests[l->pending++]);
+		  across_in_charge(a, l->slice, origin_of(a, r, l->slice)),
+		  across_tag(a, r, l, RESULT_HOP), a->comm, &l->requests[l->pending++]);
 	l->stage = STAGE_SHARE;
 }
 
@@ -181,7 +183,7 @@ static void share(const struct across *a, const struct host_group *g,
 		  const struct comm_request *r, struct lane *l)
 {
 	void *targets[RANKS_MAX];
-	int n = targets_of(a, g, r, l->slice, targets);
+	int n = across_targets(a, g, r, l->slice, targets);
 
 	for (int i = 1; i < n && r->n; i++)
 		memcpy(element(r, targets[i], l->begin), element(r, targets[0], l->begin),
@@ -213,6 +215,18 @@ static void advance_lane(const struct across *a, const struct host_group *g,
 		case STAGE_ADD:
 			add(a, g, r, l);
 			break;
+		case STAGE_GIVE:
+			across_give_nodes(a, g, r, l);
+			l->stage = is_wanted(a, r, l->slice, a->here) ? STAGE_TAKE : STAGE_END;
+			break;
+		case STAGE_GATHER:
+			across_gather_nodes(a, r, l);
+			l->stage = STAGE_CLIMB;
+			break;
+		case STAGE_CLIMB:
+			across_climb(a, g, r, l);
+			l->stage = STAGE_SPREAD;
+			break;
 		case STAGE_SPREAD:
 			spread(a, g, r, l);
 			break;
@@ -234,8 +248,11 @@ static bool concerns_us(const struct across *a, const struct comm_request *r, in
 {
 	bool origin = origin_of(a, r, slice) == a->here;
 
-	*stage = is_sum(r->op) ? STAGE_FETCH : origin ? STAGE_SPREAD : STAGE_TAKE;
-	return in_charge(a, slice, a->here) == a->rank &&
+	if (comm_in_tree(r))
+		*stage = origin ? STAGE_GATHER : STAGE_GIVE;
+	else
+		*stage = is_sum(r->op) ? STAGE_FETCH : origin ? STAGE_SPREAD : STAGE_TAKE;
+	return across_in_charge(a, slice, a->here) == a->rank &&
 	       (is_sum(r->op) || origin || is_wanted(a, r, slice, a->here));
 }
 
@@ -243,6 +260,8 @@ static bool concerns_us(const struct across *a, const struct comm_request *r, in
    over one piece of nothing. */
 static bool next_piece(struct across *a, const struct comm_request *r, struct lane *l)
 {
+	size_t most = comm_in_tree(r) ? a->node_piece : PIECE;
+
 	for (; a->slice < a->size; a->slice++, a->at = 0) {
 		size_t begin, end;
 
@@ -250,14 +269,14 @@ static bool next_piece(struct across *a, const struct comm_request *r, struct la
 		while (begin + a->at < end || (r->op == COMM_BARRIER && !a->slice && !a->at)) {
 			size_t from = begin + a->at;
 
-			a->at += PIECE;
+			a->at += most;
 			a->piece++;
 			if (!concerns_us(a, r, a->slice, &l->stage))
 				continue;
 			l->slice = a->slice;
 			l->piece = a->piece;
 			l->begin = from;
-			l->end = end - from < PIECE ? end : from + PIECE;
+			l->end = end - from < most ? end : from + most;
 			l->run = next_run_here(a, 0);
 			return true;
 		}

@@ -10,6 +10,11 @@
  * machine to machine in that order, and the result goes to all. The sum is bit for bit
  * what one machine would compute. Several pieces are under way at any time.
  *
+ * Where a group adds up in a tree, every machine sends the largest nodes of it that it has all
+ * leaves of to that of the slice's owner, which adds these up in the tree: on machines with a
+ * power of two of ranks each, in their order, that is one node per machine. Whatever the
+ * placement, the nodes are the same numbers.
+ *
  * As far as MPI has tags for it, those of a piece also say of what collective it is, and
  * which were before: where machines bring different ones, their pieces don't meet, and
  * nothing is taken for something else. What then does not go on is found by cards.h.

@@ -75,6 +75,10 @@ enum status across_create(struct across **out, MPI_Comm comm, const int *hosts, 
 		return FAIL(err, ERR_MEMORY, "no memory for a group of %d ranks", size);
 	}
 	list_hosts(a, hosts);
+	if (across_find_nodes(a, err) != OK) {
+		across_free(a);
+		return ERR_MEMORY;
+	}
 	a->kinds = count_kinds();
 	a->comm = comm;
 	*out = a;
@@ -87,6 +91,7 @@ void across_free(struct across *a)
 		return;
 	for (int i = 0; i < LANES; i++) {
 		free(a->lanes[i].sum);
+		free(a->lanes[i].nodes);
 		free(a->lanes[i].requests);
 	}
 	if (a->comm != MPI_COMM_NULL)
@@ -96,5 +101,6 @@ void across_free(struct across *a)
 	free(a->members);
 	free(a->host_from);
 	free(a->runs);
+	free(a->nodes);
 	free(a);
 }

@@ -10,7 +10,14 @@ enum {
 	WINDOW = 16,	 /* pieces with tags of their own */
 	HOPS = 1 << 11,	 /* messages of a piece with tags of their own */
 	RESULT_HOP = HOPS - 1,
-	TAGS = WINDOW * HOPS, /* what every MPI has; most have many times that */
+	TAGS = WINDOW * HOPS,	/* what every MPI has; most have many times that */
+	NODES_ROOM = 4 * PIECE, /* elements of all nodes of a piece */
+	PIECE_LEAST = 1 << 10,
+};
+
+/* The largest part of a tree of the members that is on one machine. */
+struct node {
+	int first, size, host;
 };
 
 /* Members that follow each other on one machine. */
@@ -21,6 +28,9 @@ struct run {
 enum stage {
 	STAGE_FETCH,  /* ask for the sum of the runs before */
 	STAGE_ADD,    /* add our run to it and hand it on */
+	STAGE_GIVE,   /* in a tree: send our nodes */
+	STAGE_GATHER, /* ask for the nodes of others */
+	STAGE_CLIMB,  /* and add all up */
 	STAGE_SPREAD, /* the result is here: hand it out */
 	STAGE_TAKE,   /* ask for the result */
 	STAGE_SHARE,  /* and pass it on within the machine */
@@ -35,6 +45,7 @@ struct lane {
 	int slice, run;
 	size_t begin, end; /* elements */
 	float *sum;	   /* (PIECE) */
+	char *nodes;	   /* (n_nodes, node_piece) of any type */
 	MPI_Request *requests;
 	int pending;
 };
@@ -50,11 +61,30 @@ struct across {
 	int *host_from; /* (hosts + 1) where in members */
 	struct run *runs;
 	int n_runs;
+	struct node *nodes; /* of the tree, in order; none: it can't be one */
+	int n_nodes;
+	size_t node_piece; /* elements of a piece of a sum in it */
 	/* of the collective that is under way: the next piece to look at */
 	int slice;
 	size_t at;
 	uint64_t piece;
 	struct lane lanes[LANES];
 };
+
+/* Who is in charge of a slice on a machine: its owner, if that is there. */
+int across_in_charge(const struct across *a, int slice, int host);
+int across_tag(const struct across *a, const struct comm_request *r, const struct lane *l,
+	       int hop);
+/* Buffers on this machine that a slice goes to. */
+int across_targets(const struct across *a, const struct host_group *g,
+		   const struct comm_request *r, int slice, void **out);
+
+/* across_tree.c: the nodes and their room; the stages of a piece. */
+enum status across_find_nodes(struct across *a, struct error *err);
+void across_give_nodes(const struct across *a, const struct host_group *g,
+		       const struct comm_request *r, struct lane *l);
+void across_gather_nodes(const struct across *a, const struct comm_request *r, struct lane *l);
+void across_climb(const struct across *a, const struct host_group *g,
+		  const struct comm_request *r, struct lane *l);
 
 #endif

@@ -14,6 +14,23 @@ static void copy_slice(const struct comm_request *r, int member, void *to, const
 				   (end - begin) * size);
 }
 
+/* The own slice in a tree of the members. */
+static void sum_in_tree(const struct host_group *g, const struct comm_request *r, bool to_all)
+{
+	struct reduce_part parts[RANKS_MAX];
+	void *targets[RANKS_MAX];
+	size_t size = dtype_size(r->dtype), begin, end;
+
+	comm_slice(r->comm, r->n, g->me, &begin, &end);
+	for (int i = 0; i < g->count && begin < end; i++) {
+		targets[i] = (char *)host_buffer(g, r, i) + begin * size;
+		parts[i] = (struct reduce_part){targets[i], (unsigned)i, 1};
+	}
+	if (begin < end)
+		reduce_tree(parts, g->count, to_all ? targets : &targets[g->me],
+			    to_all ? g->count : 1, end - begin, r->dtype);
+}
+
 /* Own slice from everybody's buffer, to everybody's or to the own one. */
 static void sum_slice(const struct host_group *g, const struct comm_request *r, bool to_all)
 {
@@ -21,6 +38,10 @@ static void sum_slice(const struct host_group *g, const struct comm_request *r, 
 	void *targets[RANKS_MAX];
 	size_t begin, end;
 
+	if (comm_in_tree(r)) {
+		sum_in_tree(g, r, to_all);
+		return;
+	}
 	for (int i = 0; i < g->count; i++) {
 		targets[i] = host_buffer(g, r, i);
 		sources[i] = targets[i];
