@@ -8,6 +8,12 @@
 #include <string.h>
 
 static const char *const models[] = {"gpt", NULL};
+static const char *const schedules[] = {"any",	       "naive", "gpipe", "1f1b",
+					"interleaved", "zb-h1", NULL};
+static const char *const recomputes[] = {"any", "none", "selective", "full", NULL};
+static const char *const on_off[] = {"any", "off", "on", NULL};
+static const char *const zeros[] = {"any", "0", "1", "2", "3", NULL};
+static const char *const paretos[] = {NAMES_OF(PLAN_PARETOS)};
 
 #define AT(member) .offset = offsetof(struct plan_settings, member)
 #define SIZE(member, most)                                                             \
@@ -16,6 +22,9 @@ static const char *const models[] = {"gpt", NULL};
 #define ANY(member, most)                                                             \
 	.group = "Grid", .type = OPTION_INT, AT(setup.member), .meta = "N", .min = 1, \
 	.max = (most), .zero = "any", .initial = "any"
+
+#define CHOICE(member, list) \
+	.group = "Grid", .type = OPTION_CHOICE, AT(member), .choices = (list), .initial = "any"
 
 /* clang-format off */
 static const struct option options[] = {
@@ -44,6 +53,11 @@ static const struct option options[] = {
 	{"pp", ANY(pp, 4096), .help = "only with so many pipeline stages"},
 	{"mp", "tp", ANY(tp, 4096), .help = "only with layers split so many ways"},
 	{"micro-batch-size", ANY(micro_batch, 1 << 20), .help = "only with micro-batches of so many samples"},
+	{"schedule", CHOICE(schedule, schedules), .help = "only with this schedule; with more than one stage"},
+	{"chunks", ANY(chunks, 256), .help = "only with so many parts of the model on each stage: interleaved"},
+	{"recompute", CHOICE(recompute, recomputes), .help = "only with this computed again in the backward pass"},
+	{"sequence-parallel", CHOICE(spread, on_off), .help = "only with rows spread between layers that are split, or without"},
+	{"zero", CHOICE(zero, zeros), .help = "only with what this ZeRO shards over the replicas"},
 
 	{"validate", .group = "Tables", .type = OPTION_STRING, AT(validate), .capacity = PATH_MAX,
 	 .reserved = true, .initial = "", .meta = "FILE",
@@ -53,6 +67,13 @@ static const struct option options[] = {
 	 .max = SEARCH_TOP_MAX, .help = "how many to show"},
 	{"sensitivity", .group = "Output", .type = OPTION_FLAG, AT(sensitivity), .initial = "false",
 	 .help = "how much faster or slower the first one is where a constant is a tenth larger"},
+	{"explain", .group = "Output", .type = OPTION_FLAG, AT(explain), .initial = "false",
+	 .help = "take the first one apart: its step, its blocks, its stages, its memory"},
+	{"pareto", .group = "Output", .type = OPTION_CHOICE, AT(pareto), .choices = paretos, .initial = "none",
+	 .help = "the step against memory: nothing is faster with less; or against devices"},
+	{"out", .group = "Output", .type = OPTION_STRING, AT(out), .capacity = PATH_MAX - 64,
+	 .reserved = true, .initial = "", .meta = "FOLDER",
+	 .help = "write plan.json, plan.html, plan.pdf and pictures: a map of the grids, the fronts, the pipeline of the first one; kolm report takes the folder too"},
 	{"svg", .group = "Output", .type = OPTION_STRING, AT(svg), .capacity = PATH_MAX,
 	 .reserved = true, .initial = "", .meta = "FILE",
 	 .help = "draw a pipeline of the first one into this file"},
@@ -120,6 +141,30 @@ static enum status check_search(const struct plan_settings *o, struct error *err
 	return OK;
 }
 
+/* What nothing would come of is an error. */
+static enum status check_used(const struct plan_settings *o, struct error *err)
+{
+	const struct setup *s = &o->setup;
+	int interleaved = SCHEDULE_INTERLEAVED + 1;
+
+	if (o->schedule && s->pp == 1)
+		return FAIL(err, ERR_USAGE, "--schedule %s does nothing with --pp 1",
+			    schedules[o->schedule]);
+	if (s->chunks > 1 && o->schedule && o->schedule != interleaved)
+		return FAIL(err, ERR_USAGE, "--schedule %s does not have --chunks %d",
+			    schedules[o->schedule], s->chunks);
+	if (s->chunks > 1 && s->pp == 1)
+		return FAIL(err, ERR_USAGE, "--chunks %d does nothing with --pp 1", s->chunks);
+	if (s->chunks == 1 && o->schedule == interleaved)
+		return FAIL(err, ERR_USAGE, "--schedule interleaved needs --chunks 2 or more");
+	if (o->spread == 2 && s->tp == 1)
+		return FAIL(err, ERR_USAGE, "--sequence-parallel does nothing with --mp 1");
+	if (o->zero > 1 && s->dp == 1)
+		return FAIL(err, ERR_USAGE, "--zero %s does nothing with --dp 1",
+			    zeros[o->zero]);
+	return OK;
+}
+
 enum status cmd_plan(int argc, char *const *argv, struct error *err)
 {
 	struct plan_settings o = {.as_json = false};
@@ -137,6 +182,7 @@ enum status cmd_plan(int argc, char *const *argv, struct error *err)
 		TRY(plan_validate(&o, err));
 	} else {
 		TRY(check_search(&o, err));
+		TRY(check_used(&o, err));
 		TRY(plan_search(&o, err));
 	}
 out:

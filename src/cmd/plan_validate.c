@@ -5,6 +5,7 @@
 #include "plan/errors.h"
 #include "plan/forecast.h"
 #include "plan/setups.h"
+#include "plan/simulate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +44,8 @@ static enum status judge(const struct plan_settings *o, const struct setups *t,
 		}
 		found = name;
 		forecast_make(&j->forecast, &row->setup, &cluster);
-		j->ms = j->forecast.step * 1e3;
+		TRY(simulate_step(&j->ms, &j->forecast, &row->setup, &cluster, err));
+		j->ms = 1e3 * (isnan(j->ms) ? j->forecast.step : j->ms);
 		j->gib = j->forecast.memory / GIB;
 		j->ms_error = share(j->ms, row->iter_ms);
 		j->gib_error = share(j->gib, row->mem_gib);

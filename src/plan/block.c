@@ -34,7 +34,11 @@ static struct sizes sizes_of(const struct setup *s)
 static void add_product(struct cost *p, const struct cluster *c, double m, double n, double k,
 			double count)
 {
-	p->busy += cost_product(c, m, n, k, count);
+	double time = cost_product(c, m, n, k, count);
+
+	p->busy += time;
+	p->products += time;
+	p->flops += 2 * m * n * k * count;
 	p->kernels++;
 }
 
@@ -62,6 +66,8 @@ static void add_pass(struct cost *to, const struct cost *p)
 	to->busy += p->busy;
 	to->sums += p->sums;
 	to->kernels += p->kernels;
+	to->products += p->products;
+	to->flops += p->flops;
 }
 
 /* y = x W' with W (out, in): gradients of x and of W. */

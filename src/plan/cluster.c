@@ -52,6 +52,15 @@ static enum status check_origin(const json_t *object, const char *what, const ch
 	return HINT(err, "say where the value comes from: \"origin\": \"...\"");
 }
 
+static enum status check_constant(const struct cluster *c, size_t i, const char *where,
+				  struct error *err)
+{
+	if (c->constants[i] >= kinds[i].min && c->constants[i] <= kinds[i].max)
+		return OK;
+	return FAIL(err, ERR_USAGE, "%s: %s %g is out of range; %g to %g", where, kinds[i].name,
+		    c->constants[i], kinds[i].min, kinds[i].max);
+}
+
 static enum status read_constant(struct cluster *c, size_t i, const json_t *constants,
 				 const char *where, struct error *err)
 {
@@ -69,9 +78,7 @@ static enum status read_constant(struct cluster *c, size_t i, const json_t *cons
 		return FAIL(err, ERR_USAGE, "%s: %s has no value that is a number", where,
 			    name);
 	c->constants[i] = json_number_value(value);
-	if (!(c->constants[i] >= kinds[i].min && c->constants[i] <= kinds[i].max))
-		return FAIL(err, ERR_USAGE, "%s: %s %g is out of range; %g to %g", where, name,
-			    c->constants[i], kinds[i].min, kinds[i].max);
+	TRY(check_constant(c, i, where, err));
 	if (!unit || strcmp(unit, kinds[i].unit))
 		return FAIL(err, ERR_USAGE, "%s: the unit of %s is '%s', not '%.32s'", where,
 			    name, kinds[i].unit, unit ? unit : "");
@@ -95,20 +102,13 @@ out:
 	return st;
 }
 
-/* [ranks, us, GB/s] */
-static enum status read_ring(struct cluster *c, const json_t *row, const char *where,
-			     struct error *err)
+/* Row i of the sums, behind the others. */
+static enum status check_ring(const struct cluster *c, int i, const char *where,
+			      struct error *err)
 {
-	struct cluster_ring *ring = &c->rings[c->ring_count];
-	double least = c->ring_count ? ring[-1].ranks + 1 : 2;
+	const struct cluster_ring *ring = &c->rings[i];
+	double least = i ? ring[-1].ranks + 1 : 2;
 
-	for (size_t i = 0; i < 3; i++)
-		if (json_array_size(row) != 3 || !json_is_number(json_array_get(row, i)))
-			return FAIL(err, ERR_USAGE,
-				    "%s: a row of sums should be [ranks, us, GB/s]", where);
-	ring->ranks = json_number_value(json_array_get(row, 0));
-	ring->latency_us = json_number_value(json_array_get(row, 1));
-	ring->gb_per_s = json_number_value(json_array_get(row, 2));
 	if (!(ring->ranks >= least && ring->ranks <= 4096))
 		return FAIL(err, ERR_USAGE,
 			    "%s: sums over %g ranks are out of order; %g to 4096 should follow",
@@ -118,8 +118,35 @@ static enum status read_ring(struct cluster *c, const json_t *row, const char *w
 		return FAIL(err, ERR_USAGE,
 			    "%s: a sum over %g ranks with %g us and %g GB/s is out of range",
 			    where, ring->ranks, ring->latency_us, ring->gb_per_s);
-	c->ring_count++;
 	return OK;
+}
+
+enum status cluster_check(const struct cluster *c, const char *where, struct error *err)
+{
+	enum status st = OK;
+
+	for (size_t i = 0; i < CLUSTER_CONSTANT_COUNT; i++)
+		TRY(check_constant(c, i, where, err));
+	for (int i = 0; i < c->ring_count; i++)
+		TRY(check_ring(c, i, where, err));
+out:
+	return st;
+}
+
+/* [ranks, us, GB/s] */
+static enum status read_ring(struct cluster *c, const json_t *row, const char *where,
+			     struct error *err)
+{
+	struct cluster_ring *ring = &c->rings[c->ring_count];
+
+	for (size_t i = 0; i < 3; i++)
+		if (json_array_size(row) != 3 || !json_is_number(json_array_get(row, i)))
+			return FAIL(err, ERR_USAGE,
+				    "%s: a row of sums should be [ranks, us, GB/s]", where);
+	ring->ranks = json_number_value(json_array_get(row, 0));
+	ring->latency_us = json_number_value(json_array_get(row, 1));
+	ring->gb_per_s = json_number_value(json_array_get(row, 2));
+	return check_ring(c, c->ring_count++, where, err);
 }
 
 static enum status read_rings(struct cluster *c, const json_t *sums, const char *where,

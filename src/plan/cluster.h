@@ -57,6 +57,8 @@ struct cluster {
 /* From the bytes of a file; where names it in messages. */
 enum status cluster_read(struct cluster *c, const char *bytes, size_t size, const char *where,
 			 struct error *err);
+/* Is every constant, and every row of the sums, within its range? */
+enum status cluster_check(const struct cluster *c, const char *where, struct error *err);
 /* A built-in one by its name, or, where there is none, the file of that name. */
 enum status cluster_find(struct cluster *c, const char *name, struct error *err);
 /* Change constants, as in "peak=400; node_bandwidth=2x": to a value, or so many times what it

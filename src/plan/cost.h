@@ -9,6 +9,7 @@
 struct cost {
 	double busy, sums; /* s */
 	double kernels;
+	double products, flops; /* of busy, what products take, and their operations */
 };
 
 /* count products (m, k) x (k, n) of 16-bit numbers in one kernel. */

@@ -23,6 +23,10 @@ struct forecast {
 
 /* For a setup that has passed its check. */
 void forecast_make(struct forecast *f, const struct setup *s, const struct cluster *c);
+/* The same where what its stages are made of is known (stage.h): a search knows it for many. */
+struct stage_kinds;
+void forecast_with(struct forecast *f, const struct setup *s, const struct cluster *c,
+		   const struct stage_kinds *kinds);
 
 static inline double forecast_bubble(const struct forecast *f)
 {

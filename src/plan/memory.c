@@ -64,10 +64,15 @@ static double end_bytes(const struct setup *s, int stage)
 void forecast_memory(struct forecast_memory *m, const struct setup *s, const struct cluster *c,
 		     int stage)
 {
-	double n = setup_parameters(s, stage);
+	double n = setup_parameters(s, stage), block = n / setup_layers(s, stage);
 
 	m->parameters = 2 * n / (s->zero >= 3 ? s->dp : 1);
 	m->gradients = c->constants[CLUSTER_GRADIENT_BYTES] * n / (s->zero >= 2 ? s->dp : 1);
+	/* The block under way is there as a whole, and the next one is being gathered. */
+	if (s->zero >= 3 && s->dp > 1)
+		m->parameters += 2 * 2 * block;
+	if (s->zero >= 2 && s->dp > 1)
+		m->gradients += c->constants[CLUSTER_GRADIENT_BYTES] * block;
 	m->optimizer = 12 * n / (s->zero >= 1 ? s->dp : 1); /* master copy, two moments */
 	m->activations =
 		forecast_block_bytes(s) * setup_layers(s, stage) * forecast_alive(s, stage) +

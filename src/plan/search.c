@@ -1,37 +1,42 @@
 /* search.c - see search.h */
 #include "plan/search.h"
+#include "base/clock.h"
 #include "base/util.h"
+#include "plan/keep.h"
 #include "plan/simulate.h"
+#include "plan/stage.h"
 
 #include <math.h>
 
-/* Keep the least of them, in order; of equal ones the first. */
-static void keep(struct search_found *list, int *count, int top,
-		 const struct search_found *found)
+void search_space_init(struct search_space *space)
 {
-	int at = *count;
-
-	while (at > 0 && list[at - 1].rank > found->rank)
-		at--;
-	if (at == top)
-		return;
-	if (*count < top)
-		++*count;
-	for (int i = *count - 1; i > at; i--)
-		list[i] = list[i - 1];
-	list[at] = *found;
+	*space = (struct search_space){.schedule = SEARCH_ANY,
+				       .recompute = SEARCH_ANY,
+				       .spread = SEARCH_ANY,
+				       .zero = SEARCH_ANY};
 }
+
+/* A search under way. */
+struct walk {
+	struct search *r;
+	const struct search_space *space;
+	const struct cluster *c;
+	bool again; /* for what would be faster than the best, which is known by then */
+	struct stage_kinds kinds;
+	struct search_grid *grid;
+	struct setup s;
+};
 
 /* How the closed forms come about must hold: interleaved goes in rounds of pp micro-batches,
    and zb-h1 has weight gradients to fill its bubble with. */
-static bool is_covered(const struct setup *s)
+static bool is_covered(const struct setup *s, bool wanted)
 {
 	int m = setup_micro_batches(s);
 
 	switch (s->schedule) {
 	case SCHEDULE_NAIVE:
 	case SCHEDULE_GPIPE:
-		return false; /* 1f1b takes as long with less memory */
+		return wanted && s->pp > 1; /* 1f1b takes as long with less memory */
 	case SCHEDULE_1F1B:
 		return true;
 	case SCHEDULE_INTERLEAVED:
@@ -42,128 +47,191 @@ static bool is_covered(const struct setup *s)
 	return false;
 }
 
-static void try(struct search *r, const struct search_space *space, const struct cluster *c,
-		const struct setup *s, bool again)
+static void try(struct walk *w)
 {
-	struct search_found found = {.setup = *s};
-	struct error err = {0};
+	struct search *r = w->r;
+	struct search_found found = {.setup = w->s, .simulated = NAN};
+	struct forecast *f = &found.forecast;
 	bool fits;
 
-	if (!is_covered(s) || setup_check(s, &err) != OK)
-		return;
-	forecast_make(&found.forecast, s, c);
-	fits = found.forecast.memory <= space->memory;
-	if (!again) {
+	forecast_with(f, &w->s, w->c, &w->kinds);
+	r->forecasts++;
+	fits = f->memory <= w->space->memory;
+	if (!w->again) {
 		r->tried++;
 		r->fits += fits;
-		found.rank = found.forecast.step;
+		found.rank = f->step;
 		if (fits)
-			keep(r->best, &r->best_count, space->top, &found);
-	} else if (!fits &&
-		   (!r->best_count || found.forecast.step < r->best[0].forecast.step)) {
-		found.rank = found.forecast.memory;
-		keep(r->too_large, &r->too_large_count, space->top, &found);
+			keep_least(r->best, &r->best_count, SEARCH_TOP_MAX, &found);
+		keep_grid(w->grid, &found, fits);
+		keep_front(r->front, &r->front_count, &found);
+	} else if (!fits && (!r->best_count || f->step < r->best[0].forecast.step)) {
+		found.rank = f->memory;
+		keep_least(r->too_large, &r->too_large_count, w->space->top, &found);
 	}
 }
 
-/* All that can be chosen for a grid and a micro-batch. */
-static void try_choices(struct search *r, const struct search_space *space,
-			const struct cluster *c, struct setup s, bool again)
+static void try_schedules(struct walk *w)
 {
-	for (int recompute = 0; setup_recompute_names[recompute]; recompute++)
-		for (int spread = 0; spread <= (s.tp > 1); spread++)
-			for (s.zero = 0; s.zero <= (s.dp > 1 ? SEARCH_ZERO_MAX : 0); s.zero++) {
-				s.recompute = (enum setup_recompute)recompute;
-				s.sequence_parallel = spread;
-				try(r, space, c, &s, again);
-			}
-}
+	struct setup *s = &w->s;
+	int only = w->space->schedule, zero = w->space->zero;
 
-static void try_schedules(struct search *r, const struct search_space *space,
-			  const struct cluster *c, struct setup s, bool again)
-{
 	for (int kind = 0; kind < SCHEDULE_KIND_COUNT; kind++) {
 		bool cut = kind == SCHEDULE_INTERLEAVED;
-		int most = cut ? imin(SEARCH_CHUNKS_MAX, s.layers / s.pp) : 1;
+		int most = cut ? imin(imax(SEARCH_CHUNKS_MAX, w->space->setup.chunks),
+				      s->layers / s->pp)
+			       : 1;
 
-		s.schedule = (enum schedule_kind)kind;
-		for (s.chunks = cut ? 2 : 1; s.chunks <= most; s.chunks++)
-			try_choices(r, space, c, s, again);
+		s->schedule = (enum schedule_kind)kind;
+		if ((only != SEARCH_ANY && only != kind) || !is_covered(s, only == kind))
+			continue;
+		for (s->chunks = cut ? 2 : 1; s->chunks <= most; s->chunks++) {
+			if (w->space->setup.chunks && w->space->setup.chunks != s->chunks)
+				continue;
+			for (s->zero = 0; s->zero <= (s->dp > 1 ? SEARCH_ZERO_MAX : 0);
+			     s->zero++)
+				if (zero == SEARCH_ANY || zero == s->zero)
+					try(w);
+		}
 	}
 }
 
 /* Is this value wanted, and does it divide the whole? */
 static bool is_wanted(int wanted, int value, int whole)
 {
-	return whole % value == 0 && (!wanted || wanted == value);
+	return (!wanted || wanted == value) && whole % value == 0;
 }
 
-static void try_grid(struct search *r, const struct search_space *space,
-		     const struct cluster *c, struct setup s, bool again)
+/* The grid of the setup, which is new the first time that somebody asks for it. */
+static struct search_grid *grid_of(struct search *r, const struct setup *s)
 {
-	int wanted = space->setup.micro_batch;
+	struct search_grid *g = r->grids;
 
-	s.dp = s.gpus / s.tp / s.pp;
-	if (!is_wanted(space->setup.dp, s.dp, s.global_batch))
-		return;
-	for (int rows = s.global_batch / s.dp, size = 1; size <= rows; size++)
-		if (is_wanted(wanted, size, rows)) {
-			s.micro_batch = size;
-			try_schedules(r, space, c, s, again);
+	while (g < r->grids + r->grid_count && (g->pp != s->pp || g->tp != s->tp))
+		g++;
+	if (g == r->grids + SEARCH_GRIDS_MAX)
+		return NULL;
+	if (g == r->grids + r->grid_count) {
+		*g = (struct search_grid){.dp = s->dp,
+					  .pp = s->pp,
+					  .tp = s->tp,
+					  .step = INFINITY,
+					  .least = INFINITY};
+		r->grid_count++;
+	}
+	return g;
+}
+
+/* All grids for layers split so many ways and a micro-batch, of which the parts of a stage are
+   known. */
+static void try_grids(struct walk *w)
+{
+	struct setup *s = &w->s;
+	int ways = s->gpus / s->tp;
+
+	for (s->pp = 1; s->pp <= imin(ways, s->layers); s->pp++) {
+		if (!is_wanted(w->space->setup.pp, s->pp, ways))
+			continue;
+		s->dp = ways / s->pp;
+		if (!is_wanted(w->space->setup.dp, s->dp, s->global_batch) ||
+		    s->global_batch / s->dp % s->micro_batch)
+			continue;
+		w->grid = w->again ? NULL : grid_of(w->r, s);
+		stage_kinds_set_message(&w->kinds, s, w->c);
+		try_schedules(w);
+	}
+}
+
+/* What can be chosen for a micro-batch. */
+static void try_blocks(struct walk *w)
+{
+	struct setup *s = &w->s;
+
+	for (int recompute = 0; setup_recompute_names[recompute]; recompute++)
+		for (int spread = 0; spread <= (s->tp > 1 && s->context % s->tp == 0);
+		     spread++) {
+			if ((w->space->recompute != SEARCH_ANY &&
+			     w->space->recompute != recompute) ||
+			    (w->space->spread != SEARCH_ANY && w->space->spread != spread))
+				continue;
+			s->recompute = (enum setup_recompute)recompute;
+			s->sequence_parallel = spread;
+			stage_kinds_init(&w->kinds, s, w->c);
+			try_grids(w);
 		}
 }
 
-static void try_all(struct search *r, const struct search_space *space, const struct cluster *c,
-		    bool again)
+static void try_all(struct walk *w)
 {
-	struct setup s = space->setup;
+	struct setup *s = &w->s;
 
-	for (s.tp = 1; s.tp <= imin(s.gpus, s.heads); s.tp++)
-		for (s.pp = 1; s.pp <= imin(s.gpus / s.tp, s.layers); s.pp++)
-			if (is_wanted(space->setup.tp, s.tp, s.heads) && s.gpus % s.tp == 0 &&
-			    is_wanted(space->setup.pp, s.pp, s.gpus / s.tp))
-				try_grid(r, space, c, s, again);
+	*s = w->space->setup;
+	for (s->tp = 1; s->tp <= imin(s->gpus, s->heads); s->tp++) {
+		if (!is_wanted(w->space->setup.tp, s->tp, s->heads) || s->gpus % s->tp)
+			continue;
+		for (s->micro_batch = 1; s->micro_batch <= s->global_batch; s->micro_batch++)
+			if (is_wanted(w->space->setup.micro_batch, s->micro_batch,
+				      s->global_batch))
+				try_blocks(w);
+	}
 }
 
 /* Twice: only the second time it is known what would look better than the best. */
 void search_run(struct search *r, const struct search_space *space, const struct cluster *c)
 {
-	*r = (struct search){.tried = 0};
-	try_all(r, space, c, false);
-	try_all(r, space, c, true);
+	struct walk w = {.r = r, .space = space, .c = c};
+	double begin = clock_ms();
+
+	r->tried = r->fits = r->forecasts = 0;
+	r->best_count = r->too_large_count = r->grid_count = r->front_count = 0;
+	try_all(&w);
+	if (r->fits < r->tried) {
+		w.again = true;
+		try_all(&w);
+	}
+	r->seconds = (clock_ms() - begin) * 1e-3;
 }
 
-static enum status simulate(struct search_found *found, const struct cluster *c,
+int search_devices(struct search_found found[SEARCH_COUNTS_MAX],
+		   const struct search_space *space, const struct cluster *c,
+		   struct search *work)
+{
+	struct search_space part = *space;
+	int n = 0;
+
+	part.top = 1;
+	for (int64_t gpus = 1;; gpus *= 2) {
+		part.setup.gpus = (int)min64(gpus, space->setup.gpus);
+		search_run(work, &part, c);
+		if (work->best_count &&
+		    (!n || work->best[0].forecast.step < found[n - 1].forecast.step))
+			found[n++] = work->best[0];
+		if (gpus >= space->setup.gpus)
+			return n;
+	}
+}
+
+/* In the order of the closed form, until no other can be the best any more, or until it has
+   taken long enough. */
+enum status search_simulate(struct search *r, const struct cluster *c, int top,
 			    struct error *err)
 {
-	const struct forecast *f = &found->forecast;
-	struct timeline t;
-	enum status st;
-
-	found->simulated = NAN;
-	found->rank = f->step;
-	if (!simulate_can(&found->setup))
-		return OK;
-	st = simulate_run(&t, &found->setup, c, err);
-	if (st != OK)
-		return st;
-	found->simulated = t.makespan_ms * 1e-3 + f->gradients + f->update;
-	found->rank = found->simulated;
-	timeline_release(&t);
-	return OK;
-}
-
-enum status search_simulate(struct search *r, const struct cluster *c, struct error *err)
-{
+	int64_t forwards = 0;
 	int count = 0;
 	enum status st = OK;
 
 	for (int i = 0; i < r->best_count; i++) {
 		struct search_found found = r->best[i];
 
-		TRY(simulate(&found, c, err));
-		keep(r->best, &count, i + 1, &found); /* never beyond those that were read */
+		if (i >= top && (found.forecast.step * (1 - SEARCH_MARGIN) > r->best[0].rank ||
+				 forwards > SEARCH_FORWARDS))
+			break;
+		forwards += simulate_forwards(&found.setup);
+		TRY(simulate_step(&found.simulated, &found.forecast, &found.setup, c, err));
+		found.rank = isnan(found.simulated) ? found.forecast.step : found.simulated;
+		keep_least(r->best, &count, i + 1, &found); /* never beyond those read */
 	}
+	r->best_count = imin(count, top);
 out:
 	return st;
 }

@@ -48,15 +48,9 @@ out:
 
 int setup_layers(const struct setup *s, int stage)
 {
-	int layers = 0;
+	int parts = s->pp * s->chunks, rest = s->layers % parts;
 
-	for (int chunk = 0; chunk < s->chunks; chunk++) {
-		int part = chunk * s->pp + stage, parts = s->pp * s->chunks;
-
-		layers += (int)(part_begin(s->layers, part + 1, parts) -
-				part_begin(s->layers, part, parts));
-	}
-	return layers;
+	return s->layers / parts * s->chunks + rest / s->pp + (stage < rest % s->pp);
 }
 
 /* Matrices and biases are cut into tp parts; norms, and the biases behind a sum, are not. */

@@ -3,11 +3,26 @@
 #include "base/util.h"
 #include "plan/stage.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+int64_t simulate_forwards(const struct setup *s)
+{
+	return (int64_t)setup_micro_batches(s) * s->pp * s->chunks;
+}
 
 bool simulate_can(const struct setup *s)
 {
-	return (int64_t)setup_micro_batches(s) * s->pp * s->chunks <= SIMULATE_MAX;
+	return simulate_forwards(s) <= SIMULATE_MAX;
+}
+
+const char *simulate_title(const struct setup *s, char *buf, size_t size)
+{
+	snprintf(buf, size, "one pipeline of dp %d, pp %d, mp %d: %s, %d micro-batches of %d",
+		 s->dp, s->pp, s->tp, schedule_name(s->schedule), setup_micro_batches(s),
+		 s->micro_batch);
+	return buf;
 }
 
 /* A message makes both sides wait, so it is a part of what they do; see docs/plan.md. */
@@ -39,6 +54,7 @@ enum status simulate_run(struct timeline *t, const struct setup *s, const struct
 	if (!parts)
 		return FAIL(err, ERR_MEMORY, "no memory for %d stages", s->pp);
 	stage_kinds_init(&kinds, s, c);
+	stage_kinds_set_message(&kinds, s, c);
 	TRY(schedule_init(&schedule, schedule_for(s->schedule, s->pp), s->pp,
 			  setup_micro_batches(s), s->chunks, err));
 	for (int stage = 0; stage < s->pp; stage++)
@@ -51,4 +67,21 @@ out:
 	schedule_release(&schedule);
 	free(parts);
 	return st;
+}
+
+enum status simulate_step(double *seconds, const struct forecast *f, const struct setup *s,
+			  const struct cluster *c, struct error *err)
+{
+	struct timeline t;
+	enum status st;
+
+	*seconds = NAN;
+	if (!simulate_can(s))
+		return OK;
+	st = simulate_run(&t, s, c, err);
+	if (st != OK)
+		return st;
+	*seconds = t.makespan_ms * 1e-3 + f->gradients + f->update;
+	timeline_release(&t);
+	return OK;
 }

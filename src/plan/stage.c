@@ -19,6 +19,12 @@ void stage_kinds_init(struct stage_kinds *k, const struct setup *s, const struct
 	block_cost(&k->block, s, c);
 	embedding_cost(&k->embedding, s, c);
 	head_cost(&k->head, s, c);
+	k->message = 0;
+}
+
+void stage_kinds_set_message(struct stage_kinds *k, const struct setup *s,
+			     const struct cluster *c)
+{
 	k->message = s->pp > 1 ? message(s, c) : 0;
 }
 

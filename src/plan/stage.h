@@ -18,7 +18,12 @@ struct stage_cost {
 	double messages; /* sent and received, which nothing hides */
 };
 
+/* All but the message, which is 0: that depends on the sizes, tp, micro_batch, recompute and
+   sequence_parallel of the setup, and on nothing else. */
 void stage_kinds_init(struct stage_kinds *k, const struct setup *s, const struct cluster *c);
+/* The message depends on the grid too. */
+void stage_kinds_set_message(struct stage_kinds *k, const struct setup *s,
+			     const struct cluster *c);
 /* Of so many blocks in so many chunks, with the embedding and the head, or without. */
 struct stage_cost stage_cost(const struct stage_kinds *k, const struct setup *s,
 			     const struct cluster *c, int layers, int chunks, bool first,

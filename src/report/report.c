@@ -3,6 +3,7 @@
 #include "base/util.h"
 #include "base/version.h"
 #include "report/figures.h"
+#include "report/plan_sections.h"
 #include "report/requirements.h"
 
 #include <stdio.h>
@@ -279,6 +280,37 @@ static void add_runs(struct document *d, struct sources *s, timeline_reader read
 	document_move(d, end, place);
 }
 
+static void add_plans(struct document *d, const struct sources *s)
+{
+	if (!s->plan_count)
+		return;
+	document_new_page(d);
+	document_heading(d, 1, "plans", "Plans");
+	document_paragraph(d, "Steps on machines that are not here, as 'kolm plan' forecasts "
+			      "them from their constants.");
+	for (int i = 0; i < s->plan_count; i++)
+		plan_add(d, s->plans[i], 2);
+}
+
+/* "2 studies and 1 run" */
+static const char *counts(struct document *d, const struct sources *s)
+{
+	const struct {
+		int n;
+		const char *one, *more;
+	} kinds[] = {{s->study_count, "study", "studies"},
+		     {s->run_count, "run", "runs"},
+		     {s->plan_count, "plan", "plans"}};
+	const char *text = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].n)
+			text = document_stringf(d, "%s%s%d %s", text, *text ? " and " : "",
+						kinds[i].n,
+						kinds[i].n == 1 ? kinds[i].one : kinds[i].more);
+	return text;
+}
+
 static void add_title(struct document *d, const struct sources *s,
 		      const struct report_options *o)
 {
@@ -289,13 +321,7 @@ static void add_title(struct document *d, const struct sources *s,
 	if (localtime_r(&now, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	d->title = document_string(d, *o->title ? o->title : "Hybrid parallel training");
-	d->subtitle = s->study_count ? document_stringf(d, "%d stud%s", s->study_count,
-							s->study_count == 1 ? "y" : "ies")
-				     : "";
-	if (s->run_count)
-		d->subtitle = document_stringf(d, "%s%s%d run%s", d->subtitle,
-					       s->study_count ? " and " : "", s->run_count,
-					       s->run_count == 1 ? "" : "s");
+	d->subtitle = counts(d, s);
 	d->subtitle = document_stringf(d, "%s; written by kolm %s", d->subtitle, KOLM_VERSION);
 	d->date = document_string(d, date);
 }
@@ -314,6 +340,7 @@ enum status report_build(struct document *d, struct sources *s, const struct rep
 	TRY(add_overlap(d, s, o->read_timeline, err));
 	TRY(add_studies(d, s, o->read_timeline, err));
 	add_runs(d, s, o->read_timeline);
+	add_plans(d, s);
 	report_add_bottlenecks(d, s);
 	if (s->study_count)
 		report_add_stand_ins(d);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { PLAN_FILE_MAX = 1 << 24 };
+
 static bool holds(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -50,7 +52,27 @@ out:
 	return st;
 }
 
-/* The folder itself, if it is one of a study or of a run; *found says so. */
+/* Planned again from what it says. */
+static enum status add_plan(struct sources *s, const char *folder, struct error *err)
+{
+	struct plan **plans = realloc(s->plans, (size_t)(s->plan_count + 1) * sizeof(*plans));
+	char path[PATH_MAX], *bytes = NULL;
+	size_t size;
+	enum status st;
+
+	if (!plans)
+		return no_memory(err);
+	s->plans = plans;
+	TRY(file_path(path, folder, "plan.json", err));
+	TRY(file_read(path, PLAN_FILE_MAX, &bytes, &size, err));
+	TRY(plan_read(&plans[s->plan_count], bytes, size, path, err));
+	s->plan_count++;
+out:
+	free(bytes);
+	return st;
+}
+
+/* The folder itself, if it is one of a study, a run or a plan; *found says so. */
 static enum status add_one(struct sources *s, const char *folder, bool *found,
 			   struct error *err)
 {
@@ -62,6 +84,9 @@ static enum status add_one(struct sources *s, const char *folder, bool *found,
 	} else if (holds(folder, "summary.json")) {
 		*found = true;
 		TRY(add_run(s, folder, err));
+	} else if (holds(folder, "plan.json")) {
+		*found = true;
+		TRY(add_plan(s, folder, err));
 	}
 out:
 	return st;
@@ -98,15 +123,18 @@ enum status sources_add(struct sources *s, const char *folder, struct error *err
 	if (stat(folder, &info) || !S_ISDIR(info.st_mode)) {
 		FAIL(err, ERR_USAGE, "%.400s is not a folder%s%s", folder, errno ? ": " : "",
 		     errno ? strerror(errno) : "");
-		return HINT(err, "give the folder of a study, of a run, or of several of them");
+		return HINT(
+			err,
+			"give the folder of a study, of a run, of a plan, or of several of them");
 	}
 	TRY(add_one(s, folder, &found, err));
 	if (!found)
 		TRY(add_inner(s, folder, &found, err));
 	if (!found) {
-		st = FAIL(err, ERR_USAGE, "%.400s holds no study and no run", folder);
+		st = FAIL(err, ERR_USAGE, "%.400s holds no study, no run and no plan", folder);
 		HINT(err,
-		     "'kolm study NAME --out DIR' and 'kolm train --run-dir DIR' make some");
+		     "'kolm study NAME --out DIR', 'kolm train --run-dir DIR' and 'kolm plan --out "
+		     "DIR' make some");
 	}
 out:
 	return st;
@@ -133,6 +161,9 @@ void sources_release(struct sources *s)
 		study_release(&s->studies[i]);
 	for (int i = 0; i < s->run_count; i++)
 		run_result_release(&s->runs[i]);
+	for (int i = 0; i < s->plan_count; i++)
+		plan_free(s->plans[i]);
+	free(s->plans);
 	free(s->studies);
 	free(s->runs);
 	*s = (struct sources){.studies = NULL};

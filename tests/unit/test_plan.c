@@ -3,47 +3,19 @@
 #include "testing.h"
 
 #include "bubbles.h"
+#include "plan_setups.h"
 #include "model/gpt.h"
 #include "plan/block.h"
 #include "plan/forecast.h"
-#include "plan/search.h"
 #include "plan/simulate.h"
 
 static struct random rng;
-
-static void expect_near(double got, double want, double tolerance, const char *what)
-{
-	if (!(fabs(got - want) <= tolerance * fabs(want)))
-		fail_msg("%s: %.12g, should be %.12g", what, got, want);
-}
-
-static struct setup random_setup(void)
-{
-	int tp = 1 << random_int(&rng, 0, 3), heads = tp * random_int(&rng, 1, 4);
-	struct setup s = {.heads = heads,
-			  .hidden = heads * 8 * random_int(&rng, 1, 8),
-			  .context = tp * random_int(&rng, 1, 40),
-			  .vocab = random_int(&rng, 2, 999),
-			  .tp = tp,
-			  .dp = random_int(&rng, 1, 3),
-			  .pp = random_int(&rng, 1, 4),
-			  .chunks = 1,
-			  .micro_batch = random_int(&rng, 1, 4),
-			  .schedule = SCHEDULE_1F1B,
-			  .sequence_parallel = random_int(&rng, 0, 1),
-			  .recompute = (enum setup_recompute)random_int(&rng, 0, 2)};
-
-	s.layers = s.pp * random_int(&rng, 1, 3) + random_int(&rng, 0, 1);
-	s.gpus = s.dp * s.tp * s.pp;
-	s.global_batch = s.dp * s.micro_batch * random_int(&rng, 1, 9);
-	return s;
-}
 
 static void the_model_is_the_engines(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 50; i++) {
-		struct setup s = random_setup();
+		struct setup s = random_setup(&rng);
 		struct gpt gpt = {.layers = s.layers,
 				  .heads = s.heads,
 				  .kv_heads = s.heads,
@@ -71,7 +43,7 @@ static void ranks_have_all_parameters(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		struct setup s = random_setup();
+		struct setup s = random_setup(&rng);
 		double sum = 0, tables = s.pp > 1 ? 2 : 1;
 		int layers = 0;
 
@@ -106,7 +78,7 @@ static void activations_are_the_published_ones(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 200; i++) {
-		struct setup s = random_setup();
+		struct setup s = random_setup(&rng);
 
 		expect_near(forecast_block_bytes(&s), published(&s), 1e-12, "bytes of a block");
 	}
@@ -169,15 +141,6 @@ static void fill_is_the_simulators(void **state)
 				}
 }
 
-static struct cluster builtin(const char *name)
-{
-	struct cluster c;
-
-	if (cluster_find(&c, name, fresh(&err)) != OK)
-		fail_msg("%s: %s", name, err.msg);
-	return c;
-}
-
 static void clusters_are_whole(void **state)
 {
 	struct cluster c;
@@ -204,7 +167,7 @@ static void times_are_monotonic(void **state)
 	faster.constants[CLUSTER_MEMORY_BANDWIDTH] *= 2;
 	faster.constants[CLUSTER_NODE_BANDWIDTH] *= 2;
 	for (int i = 0; i < 200; i++) {
-		struct setup s = random_setup(), deeper = s;
+		struct setup s = random_setup(&rng), deeper = s;
 		struct forecast f, other;
 
 		assert_int_equal(setup_check(&s, fresh(&err)), OK);
@@ -291,69 +254,6 @@ static void closed_forms_are_near_the_simulator(void **state)
 			}
 }
 
-/* The fastest of all that fit, by trying every number there is. */
-static double fastest(const struct search_space *space, const struct cluster *c)
-{
-	struct setup s = space->setup;
-	double best = INFINITY;
-
-	for (s.dp = 1; s.dp <= s.gpus; s.dp++)
-		for (s.tp = 1; s.tp <= s.gpus; s.tp++)
-			for (s.pp = 1; s.pp <= s.gpus; s.pp++)
-				for (s.micro_batch = 1; s.micro_batch <= s.global_batch;
-				     s.micro_batch++)
-					for (int i = 0; i < 12; i++) {
-						struct forecast f;
-
-						s.recompute = (enum setup_recompute)(i % 3);
-						s.sequence_parallel = i / 3 % 2;
-						s.zero = i / 6;
-						if (setup_check(&s, fresh(&err)) != OK)
-							continue;
-						forecast_make(&f, &s, c);
-						if (f.memory <= space->memory)
-							best = fmin(best, f.step);
-					}
-	return best;
-}
-
-/* Of one schedule, so that every number can be tried; the others are only better. */
-static void the_best_is_found(void **state)
-{
-	struct cluster c = builtin("v100-16g-dlperf");
-	struct search *r = malloc(sizeof(*r));
-
-	(void)state;
-	c.constants[CLUSTER_RESERVED] = 0;
-	for (int i = 0; i < 20; i++) {
-		struct setup s = random_setup();
-		struct search_space space = {.setup = s, .top = 3, .memory = 1e18};
-		double best;
-
-		space.setup.layers = random_int(&rng, 1, 9);
-		space.setup.gpus = random_int(&rng, 1, 12);
-		space.setup.global_batch = random_int(&rng, 1, 24);
-		space.setup.dp = space.setup.tp = space.setup.pp = space.setup.micro_batch = 0;
-		search_run(r, &space, &c);
-		if (!r->tried)
-			continue;
-		assert_int_equal(r->too_large_count, 0);
-		space.memory = r->best[0].forecast.memory * 0.8;
-		search_run(r, &space, &c);
-		best = fastest(&space, &c);
-		if (isinf(best))
-			continue;
-		assert_true(r->best_count > 0 && r->best[0].forecast.step <= best);
-		if (r->best[0].setup.schedule == SCHEDULE_1F1B)
-			expect_near(r->best[0].forecast.step, best, 1e-12, "the fastest");
-		for (int k = 0; k < r->too_large_count; k++) {
-			assert_true(r->too_large[k].forecast.memory > space.memory);
-			assert_true(r->too_large[k].forecast.step < r->best[0].forecast.step);
-		}
-	}
-	free(r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,7 +266,6 @@ int main(void)
 		cmocka_unit_test(times_are_monotonic),
 		cmocka_unit_test(a_layer_takes_what_was_published),
 		cmocka_unit_test(closed_forms_are_near_the_simulator),
-		cmocka_unit_test(the_best_is_found),
 	};
 
 	rng = random_start("test_plan");
