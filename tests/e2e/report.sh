@@ -99,7 +99,7 @@ sed -i 's/"kind": "integer"/"kind": "intger"/' broken/result.json
 expect_error 2 "broken/result.json: tables\[0\].columns\[0\].kind 'intger' is no kind of column" "$KOLM" report broken
 head -c 500 "$samples/placement/result.json" >broken/result.json
 expect_error 2 "broken/result.json is not valid JSON: line" "$KOLM" report broken
-expect_error 2 "empty holds no study and no run" "$KOLM" report empty
+expect_error 2 "empty holds no study, no run and no plan" "$KOLM" report empty
 expect_error 2 "nothing is not a folder" "$KOLM" report nothing
 expect_error 2 "kolm report needs a folder" "$KOLM" report
 : >afile
