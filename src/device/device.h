@@ -9,6 +9,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/exact.h"
 #include "base/links.h"
 #include "base/pace.h"
 #include "device/kernel.h"
@@ -206,6 +207,19 @@ void device_update(struct device *dev, const struct update *u, size_t n, double 
 /* *sum += factor * sum of squares. */
 void device_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 			double factor, double *sum);
+/*
+ * *sum += the sum of squares, which does not depend on how x is cut over calls, threads or
+ * ranks, as long as that is done between lines: SQUARES_LINE elements, from the first on, are
+ * added up in double in one order (the halves of the line, then the halves of those, and so
+ * on), the last and shorter line as if zeros followed, and lines without an error. The same on
+ * every device and instruction set.
+ */
+bool device_has_exact(const struct device *dev);
+void device_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+			  struct exact *sum);
+/* As device_clear and device_numbers, for exact sums in device memory. */
+void device_clear_exact(struct device *dev, struct exact *sums, size_t n);
+void device_exact(struct device *dev, const struct exact *sums, size_t n, struct exact *out);
 /* Between DTYPE_F32 and a 16-bit type, either way. */
 void device_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,
 		 size_t n);

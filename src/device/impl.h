@@ -73,6 +73,9 @@ struct device_ops {
 
 	/* It takes words: "name:...". */
 	bool takes_words;
+	/* See device_exact_squares. */
+	void (*exact_squares)(struct device *dev, const void *x, enum dtype type, size_t n,
+			      struct exact *sum);
 	/* The address that is handed out for memory of map's or of a source; the memory itself
 	   where it is NULL. forget: it will be freed now. */
 	void *(*hide)(struct device *dev, void *memory);

@@ -150,6 +150,31 @@ void device_numbers(struct device *dev, const double *numbers, size_t n, double 
 	dev->ops->numbers(dev, numbers, n, out);
 }
 
+bool device_has_exact(const struct device *dev)
+{
+	return dev->ops->exact_squares != NULL;
+}
+
+void device_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+			  struct exact *sum)
+{
+	dev->ops->exact_squares(dev, x, type, n, sum);
+}
+
+/* No device looks into numbers that it clears or hands out. */
+enum { NUMBERS_OF_EXACT = sizeof(struct exact) / sizeof(double) };
+_Static_assert(sizeof(struct exact) % sizeof(double) == 0, "or some bytes would be left");
+
+void device_clear_exact(struct device *dev, struct exact *sums, size_t n)
+{
+	device_clear(dev, (double *)sums, n * NUMBERS_OF_EXACT);
+}
+
+void device_exact(struct device *dev, const struct exact *sums, size_t n, struct exact *out)
+{
+	device_numbers(dev, (const double *)sums, n * NUMBERS_OF_EXACT, (double *)out);
+}
+
 void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 		int columns, float scale, double *sum)
 {

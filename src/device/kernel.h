@@ -14,6 +14,8 @@
 
 enum { LINE_FLOATS = 16 }; /* of a cache line: what buffers are aligned and padded to */
 
+enum { SQUARES_LINE = 16 }; /* elements of a line, see device_exact_squares */
+
 /* A matrix in row order, possibly a window of a larger one. Where it is in device memory
    only kernels follow data. */
 struct view {

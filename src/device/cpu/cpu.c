@@ -282,6 +282,7 @@ const struct device_ops device_cpu = {
 	.count_correct = cpu_count_correct,
 	.update = cpu_update,
 	.sum_squares = cpu_sum_squares,
+	.exact_squares = cpu_exact_squares,
 	.cast = cpu_cast,
 	.multiplies = cpu_multiplies,
 	.fma_rounds = cpu_fma_rounds,

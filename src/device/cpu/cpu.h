@@ -88,6 +88,8 @@ void cpu_mse(struct device *dev, struct view y, struct view target, struct view 
 void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
 		       int columns, double *count);
 void cpu_update(struct device *dev, const struct update *u, size_t n, double *squares);
+void cpu_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+		       struct exact *sum);
 void cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 		     double factor, double *sum);
 void cpu_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,

@@ -6,6 +6,7 @@
 #include "device/cpu/sums.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <string.h>
 
 enum { CHUNK = 1 << 15 }; /* elements of a partial sum, at least */
@@ -122,6 +123,64 @@ void cpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t 
 	struct sum_job job = {cpu_of(dev), (int64_t)n, chunk_for(n), squares_chunk, &args};
 
 	*sum += factor * sum_run(&job);
+}
+
+struct exact_job {
+	const struct kernels *kernels;
+	const char *x;
+	enum dtype type;
+	size_t n;
+	pthread_mutex_t lock;
+	struct exact *sum;
+};
+
+enum { LINES = 256 }; /* at once: their elements stay in the first cache */
+
+/* The last line, if it is a shorter one. */
+static void add_rest(const struct exact_job *job, struct exact *sum)
+{
+	float line[SQUARES_LINE] = {0};
+	size_t rest = job->n % SQUARES_LINE, at = job->n - rest;
+	double square;
+
+	for (size_t i = 0; i < rest; i++)
+		line[i] = float_from(job->x, at + i, job->type);
+	job->kernels->line_squares(line, DTYPE_F32, 1, &square);
+	exact_add(sum, square);
+}
+
+/* In whatever order the threads are done, the sum is the same. */
+static void exact_part(void *arg, int part, int parts)
+{
+	struct exact_job *job = arg;
+	int64_t lines = (int64_t)(job->n / SQUARES_LINE);
+	size_t end = (size_t)part_begin(lines, part + 1, parts);
+	struct exact own = {0};
+	double squares[LINES];
+
+	for (size_t at = (size_t)part_begin(lines, part, parts), n; at < end; at += n) {
+		n = end - at < LINES ? end - at : LINES;
+		job->kernels->line_squares(job->x + at * SQUARES_LINE * dtype_size(job->type),
+					   job->type, n, squares);
+		exact_add_all(&own, squares, n);
+	}
+	if (part == 0 && job->n % SQUARES_LINE)
+		add_rest(job, &own);
+	pthread_mutex_lock(&job->lock);
+	exact_merge(job->sum, &own);
+	pthread_mutex_unlock(&job->lock);
+}
+
+void cpu_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+		       struct exact *sum)
+{
+	struct exact_job job = {cpu_of(dev)->kernels,	   x,  type, n,
+				PTHREAD_MUTEX_INITIALIZER, sum};
+
+	if (n < CHUNK) /* not worth waking anybody */
+		exact_part(&job, 0, 1);
+	else
+		pool_run(cpu_of(dev)->pool, exact_part, &job);
 }
 
 struct cast_job {

@@ -125,6 +125,9 @@ struct kernels {
 	/* Update elements [begin, end); returns the sum of squares of grad there. */
 	double (*update)(const struct update *u, size_t begin, size_t end);
 	double (*sum_squares)(const void *x, enum dtype type, size_t n);
+	/* The sum of squares of each line of SQUARES_LINE elements, the same bits in all
+	   tables: squares of floats are exact in double. */
+	void (*line_squares)(const void *x, enum dtype type, size_t lines, double *sums);
 
 	/* Conversions round to nearest, ties to even. */
 	void (*f32_to_f16)(const float *src, uint16_t *dst, size_t n);

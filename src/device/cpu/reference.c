@@ -306,6 +306,23 @@ static double sum_squares(const void *x, enum dtype type, size_t n)
 	return sum;
 }
 
+static void line_squares(const void *x, enum dtype type, size_t lines, double *sums)
+{
+	double values[SQUARES_LINE];
+
+	for (size_t line = 0; line < lines; line++) {
+		for (size_t i = 0; i < SQUARES_LINE; i++) {
+			double value = (double)float_from(x, line * SQUARES_LINE + i, type);
+
+			values[i] = value * value;
+		}
+		for (int half = SQUARES_LINE / 2; half > 0; half /= 2)
+			for (int i = 0; i < half; i++)
+				values[i] += values[i + half];
+		sums[line] = values[0];
+	}
+}
+
 static void f32_to_f16(const float *src, uint16_t *dst, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -366,6 +383,7 @@ const struct kernels kernels_reference = {
 	.rotate = reference_rotate,
 	.update = update,
 	.sum_squares = sum_squares,
+	.line_squares = line_squares,
 	.f32_to_f16 = f32_to_f16,
 	.f16_to_f32 = f16_to_f32,
 	.f32_to_bf16 = f32_to_bf16,

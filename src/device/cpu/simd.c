@@ -12,6 +12,7 @@
 #include "device/cpu/simd_input.h"
 #include "device/cpu/simd_norm.h"
 #include "device/cpu/simd_rotary.h"
+#include "device/cpu/simd_squares.h"
 #include "device/cpu/simd_weight.h"
 
 /* dy . act'(saved) of some outputs of a row, in place. */
@@ -184,6 +185,7 @@ const struct kernels SIMD_TABLE = {
 	.rotate = simd_rotate,
 	.update = simd_update,
 	.sum_squares = simd_sum_squares,
+	.line_squares = simd_line_squares,
 	.f32_to_f16 = simd_f32_to_f16,
 	.f16_to_f32 = simd_f16_to_f32,
 	.f32_to_bf16 = simd_f32_to_bf16,

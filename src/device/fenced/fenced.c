@@ -338,6 +338,7 @@ const struct device_ops device_fenced = {
 	.count_correct = fenced_count_correct,
 	.update = fenced_update,
 	.sum_squares = fenced_sum_squares,
+	.exact_squares = fenced_exact_squares,
 	.cast = fenced_cast,
 	.multiplies = fenced_multiplies,
 	.fma_rounds = fenced_fma_rounds,

@@ -26,6 +26,7 @@ struct work {
 	const int32_t *labels;
 	float scale;
 	double factor, *number, *count;
+	struct exact *exact;
 	union {
 		struct linear linear;
 		struct norm norm;
@@ -105,6 +106,8 @@ void fenced_cross_entropy(struct device *dev, struct view y, const int32_t *labe
 void fenced_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
 			  int columns, double *count);
 void fenced_update(struct device *dev, const struct update *u, size_t n, double *squares);
+void fenced_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+			  struct exact *sum);
 void fenced_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 			double factor, double *sum);
 void fenced_cast(struct device *dev, const void *src, enum dtype from, void *dst, enum dtype to,

@@ -279,6 +279,22 @@ void fenced_sum_squares(struct device *dev, const void *x, enum dtype type, size
 	w->number = fenced_operand(dev, sum, sizeof(*sum));
 }
 
+static void run_exact_squares(struct device *cpu, const struct work *w)
+{
+	device_exact_squares(cpu, w->from, w->from_type, w->n, w->exact);
+}
+
+void fenced_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+			  struct exact *sum)
+{
+	struct work *w = fenced_put(dev, run_exact_squares);
+
+	w->from = fenced_operand(dev, x, n * dtype_size(type));
+	w->from_type = type;
+	w->n = n;
+	w->exact = fenced_operand(dev, sum, sizeof(*sum));
+}
+
 static void run_cast(struct device *cpu, const struct work *w)
 {
 	device_cast(cpu, w->from, w->from_type, w->to, w->to_type, w->n);

@@ -262,6 +262,13 @@ static void virtual_sum_squares(struct device *dev, const void *x, enum dtype ty
 	virtual_move(dev, (double)n, type, 1);
 }
 
+static void virtual_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
+				  struct exact *sum)
+{
+	(void)x, (void)sum;
+	virtual_move(dev, (double)n, type, 1);
+}
+
 static void virtual_cast(struct device *dev, const void *src, enum dtype from, void *dst,
 			 enum dtype to, size_t n)
 {
@@ -321,6 +328,7 @@ const struct device_ops device_virtual = {
 	.count_correct = virtual_count_correct,
 	.update = virtual_update,
 	.sum_squares = virtual_sum_squares,
+	.exact_squares = virtual_exact_squares,
 	.cast = virtual_cast,
 	.multiplies = virtual_multiplies,
 	.fma_rounds = virtual_fma_rounds,
