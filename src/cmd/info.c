@@ -147,29 +147,49 @@ static enum status print_json(const struct checkpoint *c, const struct safetenso
 	return st;
 }
 
-/* The largest difference, relative to the largest value of the tensor in the first. */
+/* Numbers that floats have in their order: neighbours differ by one. */
+static int64_t place_of(float f)
+{
+	int32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	return bits < 0 ? (int64_t)INT32_MIN - bits : bits;
+}
+
+/* How many floats there are from one to the other; -1: one is no number. */
+static int64_t floats_between(float a, float b)
+{
+	if (isnan(a) || isnan(b))
+		return -1;
+	return place_of(a) > place_of(b) ? place_of(a) - place_of(b)
+					 : place_of(b) - place_of(a);
+}
+
+/* How many differ, the first of them, and the largest difference: in units in the last place,
+   that is so many floats apart, and relative to the largest value of the tensor in the first.
+ */
 static void compare_values(const struct safetensors *a, const struct safetensors_entry *x,
 			   const struct safetensors *b, const struct safetensors_entry *y)
 {
 	const float *p = safetensors_data(a, x), *q = safetensors_data(b, y);
 	double largest = 0, most = 0;
-	int64_t where = 0, differ = 0;
+	int64_t first = -1, differ = 0, apart = 0;
 
 	for (int64_t i = 0; i < elements(x); i++) {
-		double d = fabs((double)p[i] - (double)q[i]);
-
-		differ += memcmp(&p[i], &q[i], sizeof(*p)) != 0;
 		largest = fmax(largest, fabs((double)p[i]));
-		if (d > most) {
-			most = d;
-			where = i;
-		}
+		if (!memcmp(&p[i], &q[i], sizeof(*p)))
+			continue;
+		first = differ++ ? first : i;
+		most = fmax(most, fabs((double)p[i] - (double)q[i]));
+		if (floats_between(p[i], q[i]) > apart)
+			apart = floats_between(p[i], q[i]);
 	}
 	if (differ)
-		printf("  %-32s %lld of %lld differ, at most by %.3g: element %lld, %.9g and %.9g\n",
-		       x->name, (long long)differ, (long long)elements(x),
-		       largest > 0 ? most / largest : most, (long long)where, (double)p[where],
-		       (double)q[where]);
+		printf("  %-32s %lld of %lld differ, first element %lld: %.9g and %.9g; at most "
+		       "%lld ulp, %.3g of the largest\n",
+		       x->name, (long long)differ, (long long)elements(x), (long long)first,
+		       (double)p[first], (double)q[first], (long long)apart,
+		       largest > 0 ? most / largest : most);
 }
 
 static bool alike(const struct safetensors_entry *x, const struct safetensors_entry *y)
@@ -205,12 +225,64 @@ static enum status compare(const struct checkpoint *c, const struct safetensors 
 		    c[1].folder);
 }
 
+/* What a run that saved nothing says of its weights, or "". */
+static void sum_of_run(const char *place, char sha256[SHA256_TEXT])
+{
+	char path[PATH_MAX];
+	struct error ignored = {0};
+	json_t *summary;
+	const char *sum;
+
+	*sha256 = '\0';
+	if (file_path(path, place, "summary.json", &ignored) != OK)
+		return;
+	summary = json_load_file(path, 0, NULL);
+	sum = json_string_value(json_object_get(summary, "weights_sha256"));
+	if (sum)
+		snprintf(sha256, SHA256_TEXT, "%s", sum);
+	json_decref(summary);
+}
+
+/* Two runs of which at least one has no checkpoint: their sums are all there is. *done: both
+   have one. */
+static enum status compare_runs(const char *const *places, bool *done, struct error *err)
+{
+	char sums[2][SHA256_TEXT];
+	struct checkpoint c = {0};
+	bool missing = false;
+
+	*done = false;
+	for (int i = 0; i < 2; i++) {
+		bool found = false;
+		struct error ignored = {0};
+
+		sum_of_run(places[i], sums[i]);
+		if (!*sums[i])
+			return OK;
+		missing |=
+			checkpoint_find(&c, places[i], false, &found, &ignored) == OK && !found;
+		checkpoint_close(&c);
+		c = (struct checkpoint){0};
+	}
+	if (!missing)
+		return OK;
+	*done = true;
+	if (strcmp(sums[0], sums[1])) {
+		FAIL(err, ERR_FAILED, "the weights of %.200s and %.200s differ", places[0],
+		     places[1]);
+		return HINT(err, "run both with --save to see where");
+	}
+	printf("the same weights, bit by bit: sha256 %s\n", sums[0]);
+	return OK;
+}
+
 enum status cmd_info(int argc, char *const *argv, struct error *err)
 {
 	struct options o = {0};
 	struct option_values v;
 	struct checkpoint c[2] = {0};
 	struct safetensors s[2] = {0};
+	bool done = false;
 	enum status st;
 
 	options_init(&v, &info_table, &o);
@@ -223,6 +295,10 @@ enum status cmd_info(int argc, char *const *argv, struct error *err)
 		FAIL(err, ERR_USAGE, "kolm info: which checkpoint?");
 		return HINT(err, "give a run, or a folder step-N of its checkpoints");
 	}
+	if (v.positionals == 2)
+		TRY(compare_runs(v.positional, &done, err));
+	if (done)
+		goto out;
 	for (int i = 0; i < v.positionals; i++)
 		TRY(open_one(&c[i], &s[i], v.positional[i], err));
 	if (v.positionals == 2) {

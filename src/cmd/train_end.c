@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cmd/training.h"
+#include "engine/digest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,9 +106,7 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.saved = t->saver.count,
 		.saving_ms = t->saver.held_ms,
 		.saved_ms = t->saver.took_ms,
-		.weights_sha256 = t->saver.written == t->done && *t->saver.sha256
-					  ? t->saver.sha256
-					  : NULL,
+		.weights_sha256 = *t->weights_sha256 ? t->weights_sha256 : NULL,
 	};
 	TRY(breakdowns_init(breakdowns, t->kept.times, t->rank->ranks, &t->schedule, t->grid.pp,
 			    err));
@@ -165,6 +164,22 @@ out:
 	return st;
 }
 
+/* A checkpoint of them has it already; otherwise they go through rank 0 once more. */
+static enum status note_weights(struct training *t, struct error *err)
+{
+	const struct saver *s = &t->saver;
+	bool saved = s->on && s->written == t->done;
+
+	if (saved) {
+		memcpy(t->weights_sha256, s->sha256, sizeof(s->sha256));
+		return OK;
+	}
+	if (t->stopped || t->ended == COURSE_DIVERGED || t->discarded ||
+	    device_is_virtual(t->dev) || !digest_is_cheap(t->engine))
+		return OK;
+	return digest_weights(t->engine, t->weights_sha256, err);
+}
+
 static void put_options(const void *options, struct json *j)
 {
 	options_write_json(options, j);
@@ -187,6 +202,7 @@ enum status training_finish(struct training *t, struct error *err)
 		TRY(write_record(t, err));
 	if (t->ended != COURSE_DIVERGED) /* nobody should go on from there */
 		TRY(training_save_end(t, err));
+	TRY(note_weights(t, err));
 	if (evaluated)
 		TRY(training_evaluate(t, err));
 	if (t->rank->number == 0)

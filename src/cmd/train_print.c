@@ -157,6 +157,8 @@ void training_print_closing(const struct run_summary *s)
 			"%d checkpoint%s: the steps were held up by %.1f ms, the rest was written "
 			"beside them",
 			s->saved, s->saved == 1 ? "" : "s", s->saving_ms);
+	if (s->weights_sha256)
+		log_info("weights: sha256 %s", s->weights_sha256);
 	if (s->metrics->skipped)
 		log_info("%d of %d steps skipped: their gradients were not finite",
 			 s->metrics->skipped, n);

@@ -86,8 +86,9 @@ struct training {
 	struct evaluation evaluation; /* the last one, */
 	int evaluated;		      /* ... behind so many steps; 0: there was none */
 	struct saver saver;
-	int stopped;		   /* the signal that has ended the run, or 0 */
-	enum launch_screen screen; /* while it runs */
+	char weights_sha256[SHA256_TEXT]; /* of the last ones, on rank 0; "": not known */
+	int stopped;			  /* the signal that has ended the run, or 0 */
+	enum launch_screen screen;	  /* while it runs */
 	/* of rank 0, and of the supervisor that has claimed their folders */
 	struct run run;
 	struct folder dump_claim;

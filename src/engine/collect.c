@@ -13,6 +13,7 @@ struct collection {
 	int copy;
 	void *flat; /* the parameters, or their gradients */
 	enum dtype type;
+	const int *order; /* (tensors) of the tensors, or NULL: the model's */
 	collect_fn *fn;
 	void *arg;
 	size_t room;	   /* elements of piece and rows */
@@ -145,8 +146,10 @@ static enum status collect(struct collection *c, struct error *err)
 	c->piece = e->passage.piece;
 	c->rows = e->passage.rows;
 	for (int i = 0; i < m->n_tensors; i++) {
-		engine_say(e, "collecting %s", m->tensors[i].name);
-		TRY(collect_tensor(c, i, err));
+		int tensor = c->order ? c->order[i] : i;
+
+		engine_say(e, "collecting %s", m->tensors[tensor].name);
+		TRY(collect_tensor(c, tensor, err));
 	}
 	st = c->taken;
 out:
@@ -166,18 +169,29 @@ enum status collect_weights(struct engine *e, int copy, collect_fn *fn, void *ar
 	return collect(&c, err);
 }
 
-enum status collect_masters(struct engine *e, int copy, collect_fn *fn, void *arg,
-			    struct error *err)
+enum status collect_in_order(struct engine *e, int copy, const int *order, collect_fn *fn,
+			     void *arg, struct error *err)
 {
-	struct collection c = {.e = e, .copy = copy, .type = DTYPE_F32, .fn = fn, .arg = arg};
+	struct collection c = {.e = e,
+			       .copy = copy,
+			       .flat = e->weights.param,
+			       .type = DTYPE_F32,
+			       .order = order,
+			       .fn = fn,
+			       .arg = arg};
 	enum status st;
 
-	if (e->weights.type == DTYPE_F32)
-		return collect_weights(e, copy, fn, arg, err);
-	TRY(engine_spread(e, e->optim.master, &c.flat, err));
+	if (e->weights.type != DTYPE_F32)
+		TRY(engine_spread(e, e->optim.master, &c.flat, err));
 	TRY(collect(&c, err));
 out:
 	return st;
+}
+
+enum status collect_masters(struct engine *e, int copy, collect_fn *fn, void *arg,
+			    struct error *err)
+{
+	return collect_in_order(e, copy, NULL, fn, arg, err);
 }
 
 enum status collect_gradients(struct engine *e, int copy, collect_fn *fn, void *arg,

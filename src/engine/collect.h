@@ -17,8 +17,11 @@ typedef enum status collect_tensors(struct engine *e, int copy, collect_fn *fn, 
 				    struct error *err);
 collect_tensors collect_weights;
 
-/* The same for what the optimizer keeps: in 16-bit training, the fp32 weights. */
+/* The same for what the optimizer keeps: in 16-bit training, the fp32 weights. The tensors may
+   be asked for in another order: (tensors) their numbers. */
 collect_tensors collect_masters;
+enum status collect_in_order(struct engine *e, int copy, const int *order, collect_fn *fn,
+			     void *arg, struct error *err);
 /* And for the sums of gradients that the last step has left, scaled as they were. */
 collect_tensors collect_gradients;
 

@@ -83,7 +83,7 @@ struct run_summary {
 	bool interrupted, stopped_early, diverged;
 	int64_t resumed_from;	    /* the step, or -1 */
 	int restarts;		    /* so far */
-	const char *weights_sha256; /* NULL: nothing was saved */
+	const char *weights_sha256; /* NULL: not known */
 	int sequence;		    /* rows of a sample */
 	bool language;		    /* ... which are tokens */
 	int saved;		    /* checkpoints */
