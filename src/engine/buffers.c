@@ -24,6 +24,14 @@ void pool_give_back(struct pool_of *p, int micro_batch)
 	p->of[micro_batch] = -1;
 }
 
+struct view *buffers_again(const struct chunk_buffers *cb)
+{
+	if (cb->whole && cb->flows.n_free)
+		return cb->flow[cb->flows.free[cb->flows.n_free - 1]].kept;
+	assert(cb->own_again);
+	return cb->again;
+}
+
 /* Most micro-batches of a chunk that are at once between two kinds of actions: since one of
    two of some chunk, until its own B or W. */
 static int most_alive(const struct order *o, int chunk, int since, enum action_kind kind,
@@ -54,165 +62,6 @@ static bool order_has(const struct order *o, enum action_kind kind)
 bool order_is_split(const struct order *o)
 {
 	return order_has(o, ACTION_I);
-}
-
-/* Memory that is handed out piece by piece; base is NULL while sizes are added up. */
-struct plan {
-	const struct buffers *b;
-	const struct model *model;
-	enum dtype type; /* of activations */
-	int rows;
-	char *base;
-	size_t at, most; /* bytes */
-};
-
-/* Rows begin on cache lines. */
-static size_t stride_of(int columns, enum dtype type)
-{
-	return (size_t)round_up(columns, 64 / (int64_t)dtype_size(type));
-}
-
-/* The next (rows, columns); spread: of our part of the rows. */
-static struct view take(struct plan *p, int columns, enum dtype type, bool spread)
-{
-	struct view v = {.stride = stride_of(columns, type), .type = type};
-
-	if (p->base)
-		v.data = p->base + p->at;
-	p->at += view_bytes(v, spread ? p->rows / p->model->mp : p->rows);
-	p->most = p->at > p->most ? p->at : p->most;
-	return v;
-}
-
-static void take_rooms(struct plan *p, const struct layer_room *rooms, int n, struct view *out)
-{
-	for (int i = 0; i < n; i++)
-		out[i] = take(p, rooms[i].columns, rooms[i].wide ? DTYPE_F32 : p->type,
-			      rooms[i].spread);
-}
-
-static void place_slot(struct plan *p, const struct chunk *c, struct slot *s)
-{
-	struct view *saved = s->saved;
-
-	for (int i = 0; i < c->count; i++) {
-		const struct layer *l = p->model->layers[c->first + i];
-
-		s->input[i + 1] = take(p, layer_out(l), p->type, l->out_spread);
-		take_rooms(p, l->saved, l->n_saved, saved);
-		saved += l->n_saved;
-	}
-}
-
-/* Where there is no way back, what goes from layer to layer takes turns in two places, and all
-   have their rooms in one. */
-static void place_passage(struct plan *p, const struct chunk *c, struct slot *s)
-{
-	const struct layer *last = p->model->layers[c->first + c->count - 1];
-	struct view *saved = s->saved;
-	size_t start;
-
-	s->input[c->count] = take(p, layer_out(last), p->type, last->out_spread);
-	start = p->most = p->at;
-	for (int i = 0; i < c->count; i++) {
-		const struct layer *l = p->model->layers[c->first + i];
-
-		if (l != last) {
-			s->input[i + 1] = p->b->inner[i % 2];
-			s->input[i + 1].stride = stride_of(layer_out(l), p->type);
-		}
-		p->at = start;
-		take_rooms(p, l->saved, l->n_saved, saved);
-		saved += l->n_saved;
-	}
-	p->at = p->most;
-}
-
-/* Where weights get their gradients later, a flow keeps those of all layers; otherwise only
-   the top one, the others take turns in two places, and layers keep theirs in the same. */
-static void place_flow(struct plan *p, const struct chunk *c, struct flow *f, bool whole)
-{
-	struct view *kept = f->kept;
-	size_t start;
-
-	for (int i = 0; i < c->count; i++) {
-		const struct layer *l = p->model->layers[c->first + i];
-		bool top = i == c->count - 1;
-
-		if (top && c->ends) /* see flow_top */
-			continue;
-		f->flow[i] = whole || top ? take(p, layer_out(l), p->type, l->out_spread)
-					  : p->b->inner[i % 2];
-		f->flow[i].stride = stride_of(layer_out(l), p->type);
-	}
-	start = p->most = p->at;
-	for (int i = 0; i < c->count; i++) {
-		const struct layer *l = p->model->layers[c->first + i];
-
-		p->at = whole ? p->at : start;
-		take_rooms(p, l->kept, l->n_kept, kept);
-		kept += l->n_kept;
-	}
-	p->at = p->most;
-}
-
-/* What forward has for a moment: layers have theirs in the same place. */
-static void place_again(struct plan *p, const struct chunk *c, struct view *again)
-{
-	size_t start = p->at;
-
-	p->most = p->at;
-	for (int i = 0; i < c->count; i++) {
-		const struct layer *l = p->model->layers[c->first + i];
-
-		p->at = start;
-		if (l->keeps_forward)
-			take_rooms(p, l->kept, l->n_kept, again);
-		again += l->n_kept;
-	}
-}
-
-/* Of what the layers of chunks hand to each other. */
-static int widest_output(const struct model *m, const struct chunk *chunks, int n)
-{
-	int widest = 0;
-
-	for (int k = 0; k < n; k++)
-		for (int i = 0; i < chunks[k].count - 1; i++)
-			widest = imax(widest, layer_out(m->layers[chunks[k].first + i]));
-	return widest;
-}
-
-/* Returns how many bytes all of it takes. */
-static size_t place_all(struct buffers *b, struct plan *p, const struct chunk *chunks)
-{
-	int widest = widest_output(p->model, chunks, b->n_chunks);
-	size_t end, most;
-
-	for (int i = 0; i < 2; i++)
-		b->inner[i] = take(p, widest, p->type, false);
-	for (int k = 0; k < b->n_chunks; k++) {
-		const struct chunk *c = &chunks[k];
-		struct chunk_buffers *cb = &b->chunks[k];
-		const struct layer *first = p->model->layers[c->first];
-		int in = layer_in(first);
-
-		for (int i = 0; i < cb->inputs.n; i++)
-			cb->input[i] = take(p, in, p->type, first->in_spread);
-		for (int i = 0; i < cb->slots.n; i++)
-			(b->forward_only ? place_passage : place_slot)(p, c, &cb->slot[i]);
-		for (int i = 0; i < cb->flows.n; i++)
-			place_flow(p, c, &cb->flow[i], cb->whole);
-		for (int i = 0; i < DX_BUFFERS && !c->begins && !b->forward_only; i++)
-			cb->dx[i] = take(p, in, p->type, first->in_spread);
-	}
-	end = most = p->at;
-	for (int k = 0; k < b->n_chunks && p->model->keeps_forward; k++) {
-		p->at = end;
-		place_again(p, &chunks[k], b->chunks[k].again);
-		most = p->most > most ? p->most : most;
-	}
-	return most;
 }
 
 static bool pool_init(struct pool_of *p, int n, int micro_batches)
@@ -257,12 +106,13 @@ static bool make_views(struct chunk_buffers *cb, const struct model *m, const st
 
 	count_rooms(m, c, &saved, &kept);
 	cb->input = calloc((size_t)cb->inputs.n + 1, sizeof(*cb->input));
+	cb->top = calloc((size_t)cb->tops.n + 1, sizeof(*cb->top));
 	cb->slot = calloc(slots, sizeof(*cb->slot));
 	cb->flow = calloc(flows + 1, sizeof(*cb->flow));
 	cb->views = calloc(slots * (n + 1 + saved) + flows * (n + kept) + kept + 1,
 			   sizeof(*cb->views));
 	cb->done = calloc(flows * n + 1, sizeof(*cb->done));
-	if (!cb->input || !cb->slot || !cb->flow || !cb->views || !cb->done)
+	if (!cb->input || !cb->top || !cb->slot || !cb->flow || !cb->views || !cb->done)
 		return false;
 	at = cb->views;
 	for (size_t i = 0; i < slots; i++, at += n + 1 + saved)
@@ -270,20 +120,41 @@ static bool make_views(struct chunk_buffers *cb, const struct model *m, const st
 	for (size_t i = 0; i < flows; i++, at += n + kept)
 		cb->flow[i] =
 			(struct flow){.flow = at, .kept = at + n, .done = cb->done + i * n};
-	if (m->keeps_forward)
-		cb->again = at;
+	cb->again = at;
 	return true;
 }
 
-/* Gradients come by message, with one more that may have arrived, or from the next part where
-   that is on this stage; where the model ends, they are made. */
-static int count_flows(const struct chunk *chunks, int n_chunks, const struct order *o, int k)
+/* Gradients of the output come by message, with one more that may have arrived, or from the
+   next part where that is on this stage; where the model ends, they are made. */
+static int count_tops(const struct chunk *chunks, int n_chunks, const struct order *o, int k)
 {
 	int next = chunk_of_part(chunks, n_chunks, chunks[k].part + 1);
 
+	if (chunks[k].ends)
+		return 0;
 	if (next >= 0)
 		return most_alive(o, k, next, ACTION_B, ACTION_I);
-	return most_alive(o, k, k, ACTION_B, ACTION_I) + !chunks[k].ends;
+	return most_alive(o, k, k, ACTION_B, ACTION_I) + 1;
+}
+
+/* Does a forward pass of a chunk begin while all of its flows are in use? */
+static bool is_forward_beside(const struct order *o, int chunk, int flows)
+{
+	int alive = 0;
+
+	for (int i = 0; i < o->count; i++) {
+		const struct action *a = &o->actions[i];
+
+		if (a->chunk != chunk)
+			continue;
+		if (a->kind == ACTION_I)
+			alive++;
+		if (a->kind == ACTION_W)
+			alive--;
+		if (a->kind == ACTION_F && alive == flows)
+			return true;
+	}
+	return false;
 }
 
 static bool count_chunk(struct chunk_buffers *cb, const struct chunk *chunks, int n_chunks,
@@ -293,13 +164,16 @@ static bool count_chunk(struct chunk_buffers *cb, const struct chunk *chunks, in
 	bool split = order_is_split(o);
 	bool forward_only = order_has(o, ACTION_E); /* one after the other */
 	int alive = forward_only ? 1 : most_alive(o, k, k, ACTION_F, ACTION_F);
-	int flows = forward_only ? 0 : count_flows(chunks, n_chunks, o, k);
+	int tops = forward_only ? 0 : count_tops(chunks, n_chunks, o, k);
+	int flows = forward_only ? 0 : most_alive(o, k, k, ACTION_B, ACTION_I);
 
 	assert(alive > 0 && c->count > 0); /* every chunk has layers and work */
 	assert(flows > 0 || forward_only);
-	cb->whole = split || (early && !c->begins);
+	cb->whole = !forward_only && (split || (early && !c->begins));
+	cb->own_again = !cb->whole || is_forward_beside(o, k, flows);
 	return pool_init(&cb->inputs, c->begins ? 0 : alive + 1, micro_batches) &&
 	       pool_init(&cb->slots, alive, micro_batches) &&
+	       pool_init(&cb->tops, tops, micro_batches) &&
 	       pool_init(&cb->flows, flows, micro_batches);
 }
 
@@ -307,7 +181,6 @@ enum status buffers_init(struct buffers *b, const struct weights *w, const struc
 			 int n_chunks, const struct order *order, int rows, int micro_batches,
 			 bool early, struct error *err)
 {
-	struct plan plan = {.b = b, .model = w->model, .type = w->type, .rows = rows};
 	enum status st = OK;
 	bool ok;
 
@@ -324,11 +197,9 @@ enum status buffers_init(struct buffers *b, const struct weights *w, const struc
 		st = FAIL(err, ERR_MEMORY, "no memory to plan the buffers");
 		goto out;
 	}
-	TRY(device_alloc_shared(w->dev, MEMORY_ACTIVATIONS, place_all(b, &plan, chunks),
+	TRY(device_alloc_shared(w->dev, MEMORY_ACTIVATIONS, buffers_place(b, w, chunks, rows),
 				"the activations", &b->memory, err));
-	plan.base = b->memory;
-	plan.at = plan.most = 0;
-	place_all(b, &plan, chunks);
+	buffers_place(b, w, chunks, rows);
 out:
 	if (st != OK)
 		buffers_release(b);
@@ -342,8 +213,10 @@ void buffers_release(struct buffers *b)
 
 		pool_release(&cb->inputs);
 		pool_release(&cb->slots);
+		pool_release(&cb->tops);
 		pool_release(&cb->flows);
 		free(cb->input);
+		free(cb->top);
 		free(cb->slot);
 		free(cb->flow);
 		free(cb->views);

@@ -19,15 +19,17 @@ struct pool_of {
 enum { DX_BUFFERS = 2 };
 
 struct chunk_buffers {
-	struct pool_of inputs, slots, flows;
+	struct pool_of inputs, slots, tops, flows;
 	struct view *input;	    /* (inputs.n) what messages bring */
+	struct view *top;	    /* (tops.n) and gradients of the output */
 	struct slot *slot;	    /* (slots.n) */
-	struct flow *flow;	    /* (flows.n) */
+	struct flow *flow;	    /* (flows.n) without the top; in use since a B or I */
 	struct view dx[DX_BUFFERS]; /* on their way to the stage before */
-	struct view *again;	    /* rooms that forward has for a moment, or NULL */
+	struct view *again;	    /* see buffers_again; where nobody has own ones, nothing */
 	struct view *views;	    /* what slots, flows and again point into */
 	bool *done;		    /* and this */
 	bool whole;		    /* flows keep the gradients of all layers */
+	bool own_again;
 };
 
 struct buffers {
@@ -46,11 +48,13 @@ enum status buffers_init(struct buffers *b, const struct weights *w, const struc
 			 bool early, struct error *err);
 void buffers_release(struct buffers *b);
 
-/* The gradient of a chunk's output; where the model ends, in the place of the output. */
-static inline struct view flow_top(const struct flow *f, const struct chunk *c)
-{
-	return f->flow[c->count - 1];
-}
+/* place.c: where everything is from b->memory on; returns how many bytes that takes. */
+size_t buffers_place(struct buffers *b, const struct weights *w, const struct chunk *chunks,
+		     int rows);
+
+/* Rooms that the layers of a chunk have in forward for a moment: those that are kept by a flow
+   that nobody uses, or own ones. */
+struct view *buffers_again(const struct chunk_buffers *cb);
 
 /* Is the backward pass of an order in two parts? */
 bool order_is_split(const struct order *o);

@@ -27,10 +27,10 @@ static enum status take_dx(struct engine *e, const struct action *a, struct view
 
 	if (before >= 0) {
 		struct chunk_buffers *b = &e->buffers.chunks[before];
-		int i = pool_take(&b->flows, a->micro_batch);
+		int i = pool_take(&b->tops, a->micro_batch);
 
 		assert(i >= 0); /* the schedule was counted */
-		*dx = flow_top(&b->flow[i], &e->chunks[before]);
+		*dx = b->top[i];
 		return OK;
 	}
 	if (*user >= 0) {
@@ -117,7 +117,8 @@ static struct chunk_run run_of(struct engine *e, const struct action *a, struct 
 				  .chunk = c,
 				  .slot = s,
 				  .flow = f,
-				  .again = e->buffers.chunks[a->chunk].again,
+				  .again = f ? NULL
+					     : buffers_again(&e->buffers.chunks[a->chunk]),
 				  .left_out = x->left_out,
 				  .hook = between_layers,
 				  .arg = e,
@@ -212,6 +213,8 @@ enum status engine_release(struct engine *e, const struct action *a, struct erro
 
 	TRY(message_wait(e, &engine_messages(e, a)->send_forward, err));
 	pool_give_back(&b->slots, a->micro_batch);
+	if (pool_find(&b->tops, a->micro_batch) >= 0)
+		pool_give_back(&b->tops, a->micro_batch);
 	if (pool_find(&b->flows, a->micro_batch) >= 0)
 		pool_give_back(&b->flows, a->micro_batch);
 	if (!e->chunks[a->chunk].begins)
@@ -226,12 +229,12 @@ static enum status enter_backward(struct engine *e, const struct action *a, stru
 {
 	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
 	const struct chunk *c = &e->chunks[a->chunk];
-	int i = pool_find(&b->flows, a->micro_batch);
+	int i = pool_find(&b->tops, a->micro_batch);
+	int work = pool_take(&b->flows, a->micro_batch);
 	enum status st = OK;
 
-	if (i < 0)
-		i = pool_take(&b->flows, a->micro_batch);
-	*flow = &b->flow[i];
+	assert(work >= 0); /* the schedule was counted */
+	*flow = &b->flow[work];
 	if (c->ends) {
 		const struct slot *s = &b->slot[pool_find(&b->slots, a->micro_batch)];
 		struct view y = s->input[c->count];
@@ -242,8 +245,12 @@ static enum status enter_backward(struct engine *e, const struct action *a, stru
 		else
 			TRY(engine_loss(e, &e->batch, (size_t)(a->micro_batch * e->run.rows), y,
 					y, e->run.rows, err));
+	} else {
+		if (i < 0) /* a trial */
+			i = pool_take(&b->tops, a->micro_batch);
+		(*flow)->flow[c->count - 1] = b->top[i];
 	}
-	spoil_flow(e, c, flow_top(*flow, c), a->micro_batch);
+	spoil_flow(e, c, (*flow)->flow[c->count - 1], a->micro_batch);
 out:
 	return st;
 }

@@ -60,7 +60,7 @@ int engine_rows_out(const struct engine *e, int chunk)
 
 bool engine_sends_early(const struct engine_options *o)
 {
-	return !o->base && !o->model->recomputes;
+	return !o->base && !o->model->lean;
 }
 
 bool engine_needs_batch(const struct engine *e)

@@ -57,12 +57,12 @@ static bool post(struct engine *e, const struct action *a)
 	struct chunk_buffers *b = &e->buffers.chunks[a->chunk];
 	struct messages *m = engine_messages(e, a);
 	bool forward = a->kind == ACTION_RECV_F;
-	int i = pool_take(forward ? &b->inputs : &b->flows, a->micro_batch);
+	int i = pool_take(forward ? &b->inputs : &b->tops, a->micro_batch);
 
 	if (i < 0)
 		return false;
 	message_receive(e, e->pipe, peer_of(e, a), forward ? CHANNEL_FORWARD : CHANNEL_BACKWARD,
-			forward ? b->input[i] : flow_top(&b->flow[i], &e->chunks[a->chunk]),
+			forward ? b->input[i] : b->top[i],
 			forward ? engine_rows_in(e, a->chunk) : engine_rows_out(e, a->chunk),
 			forward ? &m->receive_forward : &m->receive_backward);
 	return true;

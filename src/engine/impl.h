@@ -134,7 +134,7 @@ void engine_fill_samples(struct engine *e, const struct samples *s, int64_t firs
 int engine_rows_in(const struct engine *e, int chunk);
 int engine_rows_out(const struct engine *e, int chunk);
 /* Is the gradient of a chunk's input sent before those of its weights are computed? Not where
-   much is computed again for both: that would have to be kept for all layers of the chunk. */
+   memory comes before time: more would have to be kept for all layers of the chunk. */
 bool engine_sends_early(const struct engine_options *o);
 
 /* generate.c: the memory for it; and its end. */

@@ -5,6 +5,9 @@
  * too, if it is needed again), then what they have asked for themselves. The gradients of those
  * outputs are kept likewise until the weights have theirs. A block that computes again keeps
  * all of it, the gradients first.
+ *
+ * Moments of its passes are those of the inner layers, one behind the other; forward once more
+ * comes before backward.
  */
 #include "model/block.h"
 #include "model/model.h"
@@ -58,8 +61,7 @@ static enum status describe_inner(struct layer *l, struct model *m, struct error
 		TRY(model_describe(m, c->inner[i], l->number, name, in, err));
 		before = c->inner[i];
 		l->n_tensors += before->n_tensors;
-		l->keeps_forward |= before->keeps_forward;
-		l->recomputes |= before->recomputes;
+		l->lean |= before->lean;
 	}
 	l->out = before->out;
 	l->out_sliced = before->out_sliced;
@@ -68,11 +70,46 @@ out:
 	return st;
 }
 
-static void save_room(struct layer *l, struct layer_room r)
-{
-	struct layer_room *rooms = config_of(l)->recompute ? l->kept : l->saved;
-	int *n = config_of(l)->recompute ? &l->n_kept : &l->n_saved;
+/* ---- rooms, and when they are in use ---- */
 
+/* Moments [from, to). */
+static uint64_t moments(int from, int to)
+{
+	assert(to <= 64);
+	return (to < 64 ? (uint64_t)1 << to : 0) - ((uint64_t)1 << from);
+}
+
+/* When inner layer i begins forward; the one behind the last is the end. */
+static int forward_at(const struct layer *l, int i)
+{
+	int at = 0;
+
+	for (int k = 0; k < i; k++)
+		at += config_of(l)->inner[k]->moments;
+	return at;
+}
+
+/* And backward; the one before the first is the end. */
+static int back_at(const struct layer *l, int i)
+{
+	const struct block_config *c = config_of(l);
+	int at = c->recompute ? forward_at(l, c->count) : 0;
+
+	for (int k = c->count - 1; k > i; k--)
+		at += c->inner[k]->back_moments;
+	return at;
+}
+
+/* In use since inner layer i goes forward, until another one does, and backward until a third
+   one is through. Where all is computed again that is twice, and nothing is left between. */
+static void save_room(struct layer *l, struct layer_room r, int i, int until, int back)
+{
+	bool again = config_of(l)->recompute;
+	struct layer_room *rooms = again ? l->kept : l->saved;
+	int *n = again ? &l->n_kept : &l->n_saved;
+
+	r.forward = moments(forward_at(l, i), forward_at(l, until + 1));
+	r.backward = moments(forward_at(l, i), back_at(l, back - 1));
 	assert(*n < ROOMS_MAX);
 	rooms[(*n)++] = r;
 }
@@ -83,9 +120,50 @@ static void keep_room(struct layer *l, struct layer_room r)
 	l->kept[l->n_kept++] = r;
 }
 
+/* One of inner layer i's own. */
+static void keep_inner(struct layer *l, struct layer_room r, int i)
+{
+	uint64_t forward = r.forward << forward_at(l, i);
+
+	r.backward = r.backward << back_at(l, i) | (config_of(l)->recompute ? forward : 0);
+	r.forward = forward;
+	keep_room(l, r);
+}
+
 static struct layer_room output_room(const struct layer *inner)
 {
-	return (struct layer_room){layer_out(inner), false, inner->out_spread};
+	return (struct layer_room){layer_out(inner), .spread = inner->out_spread};
+}
+
+/* Of inner layer i's output, since the one behind it writes it, or it is copied. */
+static void keep_gradient(struct layer *l, int i)
+{
+	const struct block_config *c = config_of(l);
+	struct layer_room r = output_room(c->inner[i]);
+	int from = back_at(l, i);
+
+	if (i + 1 < c->count)
+		from = back_at(l, i + 1) + c->inner[i + 1]->dx_moment;
+	r.backward = moments(from, back_at(l, i - 1));
+	keep_room(l, r);
+}
+
+static void ask_for_rooms(struct layer *l)
+{
+	const struct block_config *c = config_of(l);
+	int last = c->count - 1;
+
+	for (int i = 0; i < gradients(l); i++)
+		keep_gradient(l, i);
+	for (int i = 0; i < c->count; i++)
+		for (int k = 0; k < c->inner[i]->n_kept; k++)
+			keep_inner(l, c->inner[i]->kept[k], i);
+	for (int i = 0; i < outputs(l); i++)
+		save_room(l, output_room(c->inner[i]), i, i < last ? i + 1 : last,
+			  i < last && !c->inner[i]->needs_y ? i + 1 : i);
+	for (int i = 0; i < c->count; i++)
+		for (int k = 0; k < c->inner[i]->n_saved; k++)
+			save_room(l, c->inner[i]->saved[k], i, i, i);
 }
 
 static enum status describe(struct layer *l, struct model *m, struct error *err)
@@ -98,18 +176,11 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 			       l->out_spread == l->in_spread));
 	l->needs_y = !c->bridged && last_of(l)->needs_y;
 	l->spoils_dy = !c->bridged && last_of(l)->spoils_dy;
-	l->keeps_forward |= c->recompute;
-	l->recomputes |= c->recompute;
-	for (int i = 0; i < gradients(l); i++)
-		keep_room(l, output_room(c->inner[i]));
-	for (int i = 0; i < c->count; i++)
-		for (int k = 0; k < c->inner[i]->n_kept; k++)
-			keep_room(l, c->inner[i]->kept[k]);
-	for (int i = 0; i < outputs(l); i++)
-		save_room(l, output_room(c->inner[i]));
-	for (int i = 0; i < c->count; i++)
-		for (int k = 0; k < c->inner[i]->n_saved; k++)
-			save_room(l, c->inner[i]->saved[k]);
+	l->lean |= c->recompute;
+	l->moments = forward_at(l, c->count);
+	l->back_moments = back_at(l, -1);
+	l->dx_moment = back_at(l, 0) + c->inner[0]->dx_moment;
+	ask_for_rooms(l);
 out:
 	return st;
 }
@@ -197,7 +268,8 @@ out:
 	return st;
 }
 
-static enum status backward_input(const struct layer *l, struct pass *p, struct error *err)
+/* Before the inner layers' own. */
+static enum status begin_backward(const struct layer *l, struct pass *p, struct error *err)
 {
 	const struct block_config *c = config_of(l);
 	struct pass again = *p;
@@ -209,6 +281,23 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 	if (gradients(l) == c->count) /* an inner layer may change its copy */
 		device_copy(p->dev, p->kept[c->count - 1], 0, p->dy, 0,
 			    pass_rows(p, l, l->out_spread), layer_out(l));
+out:
+	return st;
+}
+
+/* Behind them. */
+static void end_backward(const struct layer *l, struct pass *p)
+{
+	if (config_of(l)->bridged && p->dx.data)
+		device_add(p->dev, p->dx, p->dy, pass_rows(p, l, l->in_spread), layer_in(l));
+}
+
+static enum status backward_input(const struct layer *l, struct pass *p, struct error *err)
+{
+	const struct block_config *c = config_of(l);
+	enum status st;
+
+	TRY(begin_backward(l, p, err));
 	for (int i = c->count - 1; i >= 0; i--) {
 		struct pass q = enter_back(l, p, i);
 
@@ -216,8 +305,7 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 		if (q.sum.request.kind != REQUEST_NONE)
 			TRY(pass_sum_end(&q, &q.sum, err));
 	}
-	if (c->bridged && p->dx.data)
-		device_add(p->dev, p->dx, p->dy, pass_rows(p, l, l->in_spread), layer_in(l));
+	end_backward(l, p);
 out:
 	return st;
 }
@@ -233,6 +321,22 @@ static enum status backward_weight(const struct layer *l, struct pass *p, struct
 		if (c->inner[i]->ops->backward_weight)
 			TRY(c->inner[i]->ops->backward_weight(c->inner[i], &q, err));
 	}
+out:
+	return st;
+}
+
+static enum status backward(const struct layer *l, struct pass *p, struct error *err)
+{
+	const struct block_config *c = config_of(l);
+	enum status st;
+
+	TRY(begin_backward(l, p, err));
+	for (int i = c->count - 1; i >= 0; i--) {
+		struct pass q = enter_back(l, p, i);
+
+		TRY(layer_backward(c->inner[i], &q, err));
+	}
+	end_backward(l, p);
 out:
 	return st;
 }
@@ -257,6 +361,7 @@ const struct layer_ops layer_block = {
 	.forward = forward,
 	.backward_input = backward_input,
 	.backward_weight = backward_weight,
+	.backward = backward,
 	.inner = inner,
 	.release = release,
 };

@@ -30,6 +30,27 @@ bool pass_adds_to(const struct pass *p, int tensor)
 	return filled;
 }
 
+enum status layer_backward(const struct layer *l, struct pass *p, struct error *err)
+{
+	enum status st, beside = OK;
+	bool under_way;
+
+	if (l->ops->backward)
+		return l->ops->backward(l, p, err);
+	p->sum.request.kind = REQUEST_NONE;
+	TRY(l->ops->backward_input(l, p, err));
+	under_way = p->sum.request.kind != REQUEST_NONE;
+	if (under_way && !p->overlap)
+		TRY(pass_sum_end(p, &p->sum, err));
+	if (l->ops->backward_weight)
+		beside = l->ops->backward_weight(l, p, err);
+	if (under_way && p->overlap)
+		TRY(pass_sum_end(p, &p->sum, err)); /* it is on our stack */
+	st = beside;
+out:
+	return st;
+}
+
 void pass_sum_begin(struct pass *p, struct view v, struct view to, int columns,
 		    struct pass_sum *sum)
 {
@@ -190,8 +211,8 @@ static int next_weights(const struct chunk_run *r)
 	return i;
 }
 
-static enum status input_gradient(struct chunk_run *r, int i, enum chunk_weights weights,
-				  bool overlap, struct error *err)
+static enum status input_gradient(struct chunk_run *r, int i, bool beside_sums,
+				  struct error *err)
 {
 	const struct layer *l = layer_of(r, i);
 	struct pass *p = &r->pass;
@@ -200,14 +221,24 @@ static enum status input_gradient(struct chunk_run *r, int i, enum chunk_weights
 	p->sum.request.kind = REQUEST_NONE;
 	TRY(l->ops->backward_input(l, p, err));
 	if (p->sum.request.kind != REQUEST_NONE) {
-		if (overlap && weights != WEIGHTS_LATER)
+		if (beside_sums)
 			beside = weight_gradient(r, next_weights(r), err);
 		TRY(pass_sum_end(p, &p->sum, err)); /* it is on our stack */
 		TRY(beside);
 	}
 	tell(r, i, CHUNK_INPUT);
-	if (weights == WEIGHTS_WITH_INPUT && !r->flow->done[i])
-		TRY(weight_gradient(r, i, err));
+out:
+	return st;
+}
+
+static enum status both_gradients(struct chunk_run *r, int i, struct error *err)
+{
+	enum status st;
+
+	TRY(layer_backward(layer_of(r, i), &r->pass, err));
+	r->flow->done[i] = true;
+	tell(r, i, CHUNK_INPUT);
+	tell(r, i, CHUNK_WEIGHT);
 out:
 	return st;
 }
@@ -217,12 +248,18 @@ enum status chunk_backward_input(struct chunk_run *r, struct view dx,
 {
 	enum status st = OK;
 
+	r->pass.together = weights == WEIGHTS_WITH_INPUT;
+	r->pass.overlap = overlap;
 	for (int i = 0; i < r->chunk->count; i++)
 		r->flow->done[i] = false;
 	for (int i = r->chunk->count - 1; i >= 0; i--) {
 		enter(r, i);
 		r->pass.dx = i > 0 ? r->flow->flow[i - 1] : dx;
-		TRY(input_gradient(r, i, weights, overlap, err));
+		if (r->pass.together)
+			TRY(both_gradients(r, i, err));
+		else
+			TRY(input_gradient(r, i, overlap && weights == WEIGHTS_BESIDE_SUMS,
+					   err));
 	}
 out:
 	return st;

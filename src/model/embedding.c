@@ -44,8 +44,8 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	if (c->positions)
 		TRY(layer_add_tensor(l, m, "positions.weight", positions, err));
 	if (spreads(l)) /* all rows of what comes out, and of its gradient */
-		layer_keep(l, c->columns, false);
-	l->keeps_forward = spreads(l);
+		layer_borrow(l, c->columns, IN_FORWARD | IN_WEIGHT);
+	l->lean = spreads(l);
 out:
 	return st;
 }

@@ -22,11 +22,18 @@ struct model;
 struct weights; /* see weights.h */
 struct cache;	/* see cache.h */
 
-/* Room for a matrix of so many columns, for every row of a micro-batch. */
+/*
+ * Room for a matrix of so many columns, for every row of a micro-batch. Passes have moments: of
+ * a layer that holds no others, forward is one; backward is two, the input's gradient and that
+ * of the weights. Bits say in which of them a room is in use. Where both gradients are computed
+ * at once, rooms that never are at the same moment may be the same memory.
+ */
 struct layer_room {
 	int columns;
 	bool wide;   /* fp32, whatever the activations are */
 	bool spread; /* for this rank's part of the rows only */
+	bool lent;   /* for a call: nothing is left there for another one */
+	uint64_t forward, backward;
 };
 
 enum { ROOMS_MAX = 64, LAYER_NAME = 64 };
@@ -45,13 +52,13 @@ struct layer {
 	int tensor, n_tensors; /* of the model's: the first of its own, and how many */
 	int tied;	       /* one of another layer's that it uses; see model_tie */
 	/* What forward leaves for backward, and the input's gradient for that of the weights,
-	   beside x, y and dy. */
+	   beside x, y and dy; among the second also what is lent for a call. */
 	struct layer_room saved[ROOMS_MAX], kept[ROOMS_MAX];
 	int n_saved, n_kept;
-	bool needs_y;	    /* backward reads what came out */
-	bool spoils_dy;	    /* backward changes it */
-	bool recomputes;    /* before backward it computes forward again */
-	bool keeps_forward; /* forward has the second ones too, but leaves nothing there */
+	int moments, back_moments, dx_moment; /* in which of those dx is written first */
+	bool needs_y;			      /* backward reads what came out */
+	bool spoils_dy;			      /* backward changes it */
+	bool lean;		       /* it computes or collects again what it could keep */
 	int saved_before, kept_before; /* by the layers before it in the model's list */
 };
 
@@ -88,6 +95,9 @@ struct pass {
 	struct view dx, dy;
 	struct view *saved, *kept; /* as the layer has asked for them */
 	bool accumulate;	   /* weight gradients: add to what is there */
+	/* Weights get their gradient right behind the input: also what was lent for that is
+	   still there. And: while a sum is under way, not after it. */
+	bool together, overlap;
 	/* This is forward once more, for what it saves: what comes out is there. */
 	bool again;
 	/* A sum over the slices that backward_input has started: dx is complete when it is. */
@@ -116,6 +126,8 @@ struct layer_ops {
 	/* NULL: it has no tensors. */
 	enum status (*backward_weight)(const struct layer *l, struct pass *p,
 				       struct error *err);
+	/* Both; NULL: one after the other. */
+	enum status (*backward)(const struct layer *l, struct pass *p, struct error *err);
 	/* Have the device reserve what its kernels need beyond device_reserve; NULL: nothing.
 	 */
 	enum status (*reserve)(const struct layer *l, struct device *dev, struct error *err);
@@ -139,7 +151,10 @@ int layer_save(struct layer *l, int columns, bool wide);
 int layer_keep(struct layer *l, int columns, bool wide);
 /* The same for this rank's part of the rows. */
 int layer_save_spread(struct layer *l, int columns, bool wide);
-int layer_keep_spread(struct layer *l, int columns, bool wide);
+/* A room among the kept ones while calls last that are named as a sum of these; of the
+   activations' type. */
+enum layer_call { IN_FORWARD = 1, IN_INPUT = 2, IN_WEIGHT = 4 };
+int layer_borrow(struct layer *l, int columns, int calls);
 
 /* ---- for computing ---- */
 
@@ -163,6 +178,9 @@ static inline int pass_first(const struct pass *p, const struct layer *l, bool s
 {
 	return spread ? p->rows / l->mp * p->shard : 0;
 }
+
+/* Both gradients of a layer, one right behind the other; overlap is up to the pass. */
+enum status layer_backward(const struct layer *l, struct pass *p, struct error *err);
 
 /* Start to sum all rows over the slices, padding included; what was computed is in it, and what
    is computed after pass_sum_end sees the result: in place, or, where to is not nothing, our

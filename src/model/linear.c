@@ -90,9 +90,9 @@ static struct rooms rooms_of(const struct layer *l)
 	return (struct rooms){0, before, before + 1};
 }
 
-/* What is kept: our slice of dy; or all rows of what goes in and of its gradient; or all rows
-   of what comes out, and of its gradient. */
-enum { KEPT_SLICE = 0, KEPT_X = 0, KEPT_DX = 1, KEPT_Y = 0 };
+/* What is kept: our slice of dy. What is lent: all rows of what goes in, or of its gradient; or
+   of what comes out, or of its gradient. */
+enum { KEPT_SLICE = 0, ALL_ROWS = 0 };
 
 static void ask_for_rooms(struct layer *l)
 {
@@ -103,13 +103,10 @@ static void ask_for_rooms(struct layer *l)
 		layer_save(l, l->out, false);
 		layer_keep(l, own_out(l, 0), false);
 	}
-	if (collects(l)) {
-		layer_keep(l, l->in, false);
-		layer_keep(l, l->in, false);
-	}
-	if (spreads(l))
-		layer_keep(l, l->out, false);
-	l->keeps_forward = collects(l) || spreads(l);
+	if (collects(l) || spreads(l))
+		layer_borrow(l, collects(l) ? l->in : l->out,
+			     IN_FORWARD | IN_INPUT | IN_WEIGHT);
+	l->lean = collects(l) || spreads(l);
 	l->needs_y = activation_saves(config_of(l)->act) == ACT_SAVES_OUTPUT;
 	l->spoils_dy = config_of(l)->act != ACT_NONE;
 }
@@ -190,7 +187,7 @@ static struct linear product(const struct layer *l, const struct pass *p)
 static struct view own_output(const struct layer *l, const struct pass *p)
 {
 	if (spreads(l))
-		return p->kept[KEPT_Y];
+		return p->kept[ALL_ROWS];
 	return is(l, LINEAR_GATHERED) ? p->saved[rooms_of(l).slice] : p->y;
 }
 
@@ -257,7 +254,7 @@ static enum status forward(const struct layer *l, struct pass *p, struct error *
 	linear.x = p->x;
 	linear.y = own_output(l, p);
 	if (collects(l)) {
-		linear.x = p->kept[KEPT_X];
+		linear.x = p->kept[ALL_ROWS];
 		TRY(pass_collect(p, linear.x, p->x, l->in, err));
 	}
 	if (activation_saves(linear.act) == ACT_SAVES_INPUT)
@@ -275,7 +272,7 @@ out:
 static struct view own_gradient(const struct layer *l, const struct pass *p)
 {
 	if (spreads(l))
-		return p->kept[KEPT_Y];
+		return p->kept[ALL_ROWS];
 	return is(l, LINEAR_GATHERED) ? p->kept[KEPT_SLICE] : p->dy;
 }
 
@@ -284,7 +281,7 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 	struct linear linear = product(l, p);
 	enum status st = OK;
 
-	linear.x = collects(l) ? p->kept[KEPT_DX] : p->dx;
+	linear.x = collects(l) ? p->kept[ALL_ROWS] : p->dx;
 	linear.y = own_gradient(l, p);
 	linear.saved = derived_from(l, p);
 	if (is(l, LINEAR_GATHERED))
@@ -300,6 +297,10 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 	if (is(l, LINEAR_COLUMNS) || is(l, LINEAR_GATHERED))
 		pass_sum_begin(p, linear.x, collects(l) ? p->dx : (struct view){0}, l->in,
 			       &p->sum);
+	if (collects(l)) { /* the rows of x are next there */
+		TRY(pass_sum_end(p, &p->sum, err));
+		p->sum.request.kind = REQUEST_NONE;
+	}
 out:
 	return st;
 }
@@ -317,9 +318,11 @@ static enum status backward_weight(const struct layer *l, struct pass *p, struct
 	linear.y = own_gradient(l, p);
 	linear.accumulate = c->tied ? pass_adds_to(p, l->tied) : p->accumulate;
 	if (collects(l)) {
-		linear.x = p->kept[KEPT_X];
+		linear.x = p->kept[ALL_ROWS];
 		TRY(pass_collect(p, linear.x, p->x, l->in, err));
 	}
+	if (spreads(l) && !p->together) /* otherwise they are still there */
+		TRY(pass_collect(p, linear.y, p->dy, l->out, err));
 	device_backward_weight(p->dev, &linear);
 out:
 	return st;

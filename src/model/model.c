@@ -99,31 +99,36 @@ enum status layer_add_tensor(struct layer *l, struct model *m, const char *name,
 	return OK;
 }
 
-static int add_room(struct layer_room *rooms, int *n, int columns, bool wide, bool spread)
+static int add_room(struct layer_room *rooms, int *n, struct layer_room room)
 {
 	assert(*n < ROOMS_MAX);
-	rooms[*n] = (struct layer_room){columns, wide, spread};
+	rooms[*n] = room;
 	return (*n)++;
 }
 
 int layer_save(struct layer *l, int columns, bool wide)
 {
-	return add_room(l->saved, &l->n_saved, columns, wide, false);
+	return add_room(l->saved, &l->n_saved, (struct layer_room){columns, .wide = wide});
 }
 
 int layer_keep(struct layer *l, int columns, bool wide)
 {
-	return add_room(l->kept, &l->n_kept, columns, wide, false);
+	return add_room(l->kept, &l->n_kept,
+			(struct layer_room){columns, .wide = wide, .backward = 3});
 }
 
 int layer_save_spread(struct layer *l, int columns, bool wide)
 {
-	return add_room(l->saved, &l->n_saved, columns, wide, true);
+	return add_room(l->saved, &l->n_saved,
+			(struct layer_room){columns, .wide = wide, .spread = true});
 }
 
-int layer_keep_spread(struct layer *l, int columns, bool wide)
+int layer_borrow(struct layer *l, int columns, int calls)
 {
-	return add_room(l->kept, &l->n_kept, columns, wide, true);
+	return add_room(l->kept, &l->n_kept,
+			(struct layer_room){columns, .lent = true,
+					    .forward = calls & IN_FORWARD,
+					    .backward = (unsigned)calls / IN_INPUT});
 }
 
 void model_tie(struct model *m, struct layer *l, int tensor)
@@ -154,6 +159,8 @@ enum status model_describe(struct model *m, struct layer *l, int number, const c
 	l->in_sliced = l->out_sliced = in.sliced;
 	l->in_spread = l->out_spread = in.spread;
 	l->tensor = m->n_tensors;
+	l->moments = 1;
+	l->back_moments = 2;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	TRY(l->ops->describe(l, m, err));
 	assert(l->out > 0);
@@ -187,8 +194,7 @@ enum status model_add_named(struct model *m, struct layer *l, const char *name,
 	l->saved_before = last ? last->saved_before + last->n_saved : 0;
 	l->kept_before = last ? last->kept_before + last->n_kept : 0;
 	TRY(model_describe(m, l, m->count++, name, in, err));
-	m->keeps_forward |= l->keeps_forward;
-	m->recomputes |= l->recomputes;
+	m->lean |= l->lean;
 out:
 	return st;
 }

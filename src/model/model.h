@@ -29,9 +29,7 @@ struct model {
 	struct tie ties[TIES_MAX];
 	int n_ties;
 	int places; /* given to layers so far */
-	/* A layer of the list has rooms of the second kind in forward; and one computes things
-	   again. */
-	bool keeps_forward, recomputes;
+	bool lean;  /* one of its layers is */
 };
 
 void model_init(struct model *m, int in, int mp);
