@@ -8,8 +8,6 @@
 #include "engine/buffers.h"
 #include "base/util.h"
 
-#include <assert.h>
-
 /* Memory that is handed out piece by piece; base is NULL while sizes are added up. */
 struct plan {
 	const struct buffers *b;
@@ -136,22 +134,54 @@ static bool are_apart(const struct layer_room *a, const struct layer_room *b, en
 	       (s == IN_FORWARD_PASS || !(a->backward & b->backward));
 }
 
+static size_t bytes_of(const struct plan *p, const struct layer_room *r)
+{
+	enum dtype type = r->wide ? DTYPE_F32 : p->type;
+
+	return stride_of(r->columns, type) * dtype_size(type) * (size_t)rows_of(p, r->spread);
+}
+
+/* Which rooms are placed first, beside the largest: those that are not lent; and what is
+   computed again, below all others and apart from them. With that among the ways that are
+   tried, computing again never takes more than keeping. */
+enum ways { KEPT_FIRST = 1, STACKED = 2, WAYS = 4 };
+
+static bool is_computed_again(const struct layer_room *r)
+{
+	return r->forward && !r->lent;
+}
+
+/* Its place in the order. */
+static double weight_of(const struct plan *p, const struct layer_room *r, int ways)
+{
+	double weight = (double)bytes_of(p, r);
+
+	if (ways & KEPT_FIRST && !r->lent)
+		weight *= 0x1p64;
+	if (ways & STACKED && is_computed_again(r))
+		weight *= 0x1p128;
+	return weight;
+}
+
 /* Where a room is, and how many bytes it has; 0: not placed yet. */
 struct spot {
 	size_t at, bytes;
 };
 
 /* The lowest place for a room beside those that are in use with it. */
-static size_t find_place(const struct layer *l, int room, size_t bytes,
-			 const struct spot *placed, enum sharing s)
+static size_t find_spot(const struct layer *l, int room, size_t bytes,
+			const struct spot *placed, enum sharing s, int ways)
 {
+	const struct layer_room *r = &l->kept[room];
 	size_t at = 0;
 
 	for (int k = 0; k < l->n_kept; k++) {
 		const struct spot *other = &placed[k];
+		bool apart = are_apart(r, &l->kept[k], s) &&
+			     !(ways & STACKED && is_computed_again(&l->kept[k]));
 
-		if (!other->bytes || are_apart(&l->kept[room], &l->kept[k], s) ||
-		    at + bytes <= other->at || other->at + other->bytes <= at)
+		if (!other->bytes || apart || at + bytes <= other->at ||
+		    other->at + other->bytes <= at)
 			continue;
 		at = other->at + other->bytes;
 		k = -1; /* those before may be in the way there */
@@ -159,33 +189,54 @@ static size_t find_place(const struct layer *l, int room, size_t bytes,
 	return at;
 }
 
-/* The rooms of a layer from the plan's place on, the largest first. */
-static void share(struct plan *p, const struct layer *l, enum sharing s, struct view *kept)
+/* Places for the rooms of a layer; returns how many bytes they take together. */
+static size_t arrange(const struct plan *p, const struct layer *l, enum sharing s, int ways,
+		      struct spot *placed)
 {
-	struct spot placed[ROOMS_MAX] = {{0}};
-	size_t start = p->at;
+	size_t end = 0;
 
-	for (;;) {
-		int largest = -1;
-		size_t bytes = 0;
+	for (int next = 0; next >= 0;) {
+		double most = 0;
 
+		next = -1;
 		for (int k = 0; k < l->n_kept; k++) {
-			const struct layer_room *r = &l->kept[k];
-			enum dtype type = r->wide ? DTYPE_F32 : p->type;
-			size_t n = stride_of(r->columns, type) * dtype_size(type) *
-				   (size_t)rows_of(p, r->spread);
+			double weight = weight_of(p, &l->kept[k], ways);
 
-			if (is_used(r, s) && !placed[k].bytes && n > bytes) {
-				largest = k;
-				bytes = n;
+			if (is_used(&l->kept[k], s) && !placed[k].bytes && weight > most) {
+				next = k;
+				most = weight;
 			}
 		}
-		if (largest < 0)
-			break;
-		placed[largest] =
-			(struct spot){find_place(l, largest, bytes, placed, s), bytes};
-		p->at = start + placed[largest].at;
-		kept[largest] = take_room(p, &l->kept[largest]);
+		if (next >= 0) {
+			size_t bytes = bytes_of(p, &l->kept[next]);
+			size_t at = find_spot(l, next, bytes, placed, s, ways);
+
+			placed[next] = (struct spot){at, bytes};
+			end = at + bytes > end ? at + bytes : end;
+		}
+	}
+	return end;
+}
+
+/* The rooms of a layer from the plan's place on, in the way that takes least. */
+static void share(struct plan *p, const struct layer *l, enum sharing s, struct view *kept)
+{
+	struct spot placed[WAYS][ROOMS_MAX] = {0};
+	size_t start = p->at, least = SIZE_MAX;
+	const struct spot *best = NULL;
+
+	for (int ways = 0; ways < WAYS; ways++) {
+		size_t end = arrange(p, l, s, ways, placed[ways]);
+
+		if (end < least) {
+			least = end;
+			best = placed[ways];
+		}
+	}
+	for (int k = 0; k < l->n_kept; k++) {
+		p->at = start + best[k].at;
+		if (best[k].bytes)
+			kept[k] = take_room(p, &l->kept[k]);
 	}
 	p->at = start;
 }

@@ -77,22 +77,22 @@ static enum status check_split(const struct layer *l, struct error *err)
 	return l->out % l->mp && !c->uneven ? cannot_split(l, l->out, "outputs", err) : OK;
 }
 
-/* Rooms by their order: before the activation, where its derivative needs that; the slice
-   that is gathered, and where all arrive. */
+/* What is saved: before the activation, where its derivative needs that; the slice that is
+   gathered. */
 struct rooms {
-	int before, slice, arrived;
+	int before, slice;
 };
 
 static struct rooms rooms_of(const struct layer *l)
 {
 	bool before = activation_saves(config_of(l)->act) == ACT_SAVES_INPUT;
 
-	return (struct rooms){0, before, before + 1};
+	return (struct rooms){0, before};
 }
 
-/* What is kept: our slice of dy. What is lent: all rows of what goes in, or of its gradient; or
-   of what comes out, or of its gradient. */
-enum { KEPT_SLICE = 0, ALL_ROWS = 0 };
+/* What is kept: our slice of dy. What is lent: where all slices arrive; all rows of what goes
+   in, or of its gradient, or of what comes out, or of its gradient. */
+enum { KEPT_SLICE = 0, ARRIVED = 1, ALL_ROWS = 0 };
 
 static void ask_for_rooms(struct layer *l)
 {
@@ -100,8 +100,8 @@ static void ask_for_rooms(struct layer *l)
 		layer_save(l, own_out(l, 0), false);
 	if (is(l, LINEAR_GATHERED)) {
 		layer_save(l, own_out(l, 0), false);
-		layer_save(l, l->out, false);
 		layer_keep(l, own_out(l, 0), false);
+		layer_borrow(l, l->out, IN_FORWARD);
 	}
 	if (collects(l) || spreads(l))
 		layer_borrow(l, collects(l) ? l->in : l->out,
@@ -230,7 +230,7 @@ out:
 /* Slices arrive one after the other and are put side by side. */
 static enum status gather(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct view slices = p->saved[rooms_of(l).arrived];
+	struct view slices = p->kept[ARRIVED];
 	int n = own_out(l, p->shard);
 	enum status st;
 
