@@ -116,6 +116,11 @@ int device_cores(const struct device *dev)
 	return dev->cores;
 }
 
+int device_shared_by(const struct device *dev)
+{
+	return dev->shared_by;
+}
+
 bool device_is_virtual(const struct device *dev)
 {
 	return dev->links != NULL;
@@ -175,7 +180,10 @@ static enum status out_of_memory(const struct device *dev, enum memory_kind kind
 		     "out of device memory: %s needed for %s (%s), %s of %s are in use%s%s",
 		     need, what, memory_kind_name(kind), have, limit, at ? ": " : "", line);
 	} else {
-		find_reason(bytes, why, reason, sizeof(reason));
+		if (dev->ops->explain && why->code == OK)
+			dev->ops->explain(dev, bytes, reason, sizeof(reason));
+		else
+			find_reason(bytes, why, reason, sizeof(reason));
 		FAIL(err, ERR_MEMORY, "out of memory: %s (%s) need %s, %s; %s are in use%s%s",
 		     what, memory_kind_name(kind), need, reason, have, at ? ": " : "", line);
 	}
@@ -212,7 +220,14 @@ static enum status allocate(struct device *dev, enum memory_kind kind, uint64_t 
 		free(node);
 		return out_of_memory(dev, kind, bytes, what, &why, err);
 	}
-	node->address = dev->ops->hide ? dev->ops->hide(dev, node->memory) : node->memory;
+	node->address = dev->ops->hide ? dev->ops->hide(dev, node->memory, bytes, shared)
+				       : node->memory;
+	if (!node->address) {
+		if (shared && dev->sink)
+			dev->sink(dev->source_arg, node->memory);
+		free(node);
+		return out_of_memory(dev, kind, bytes, what, &why, err);
+	}
 	node->next = dev->allocations;
 	dev->allocations = node;
 	a->now[kind] += bytes;
@@ -256,7 +271,7 @@ void device_free(struct device *dev, void *memory)
 	node = *p;
 	assert(node); /* freed twice, or not this device's */
 	if (dev->ops->forget)
-		dev->ops->forget(dev);
+		dev->ops->forget(dev, node);
 	*p = node->next;
 	dev->account.now[node->kind] -= node->bytes;
 	dev->account.total -= node->bytes;

@@ -42,10 +42,12 @@ struct device_options {
 	bool crowded;	   /* others compute on the same cores: never spin */
 	uint64_t memory;   /* limit in bytes; 0: none */
 	int rank, ranks;   /* that it is for, of so many: virtual devices may differ */
+	int local, locals; /* the same of the ranks on this machine, which take GPUs in turn */
 	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
 	/* The CPU's table of kernels: reference, generic, avx2, avx512, avx512bf16,
 	   emulated; NULL: the best. */
 	const char *kernels;
+	const char *cache; /* folder for what a GPU need not build twice, or NULL; borrowed */
 	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */
 };
 
@@ -72,6 +74,8 @@ const char *device_other_kernels(const char *used);
 const char *device_description(const struct device *dev);
 int device_threads(const struct device *dev);
 int device_cores(const struct device *dev);
+/* Ranks that compute on the same GPU, itself among them; 0: it shares nothing but a machine. */
+int device_shared_by(const struct device *dev);
 const struct memory_account *device_memory(const struct device *dev);
 
 /*

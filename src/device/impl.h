@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 
+struct allocation;
 struct device_ops {
 	const char *name;
 	enum status (*open)(struct device *dev, const char *spec,
@@ -76,10 +77,13 @@ struct device_ops {
 	/* See device_exact_squares. */
 	void (*exact_squares)(struct device *dev, const void *x, enum dtype type, size_t n,
 			      struct exact *sum);
-	/* The address that is handed out for memory of map's or of a source; the memory itself
-	   where it is NULL. forget: it will be freed now. */
-	void *(*hide)(struct device *dev, void *memory);
-	void (*forget)(struct device *dev);
+	/* The address that is handed out for memory of map's or of a source (shared); the
+	   memory itself where hide is NULL. It may say NULL: there is no room. forget: it will
+	   be freed now. */
+	void *(*hide)(struct device *dev, void *memory, uint64_t bytes, bool shared);
+	void (*forget)(struct device *dev, const struct allocation *a);
+	/* Why so many bytes are not to be had, behind "... need 1 GiB, ". */
+	void (*explain)(const struct device *dev, uint64_t bytes, char *buf, size_t size);
 	/* Queues and host views; where all four are NULL the caller does the work at once, and
 	   the host sees the device's memory. */
 	struct device_event (*mark)(struct device *dev, enum device_queue queue);
@@ -104,6 +108,7 @@ struct device {
 	void *state; /* the implementation's own */
 	char description[192];
 	int threads, cores;
+	int shared_by;		   /* so many ranks; 0: it is this one's own */
 	bool plan;		   /* see device_options */
 	uintptr_t next;		   /* address that a plan hands out */
 	const struct links *links; /* of a virtual one, or NULL */
@@ -117,6 +122,8 @@ struct device {
 /* All devices: device_NAME is the implementation, and how one asks for it. */
 #define DEVICES(X)                                      \
 	X(cpu, "cpu")                                   \
+	X(gpu, "gpu, gpu:0")                            \
+	X(opencl, "opencl:0")                           \
 	X(virtual, "virtual:gflops=100,link=1GB/s,...") \
 	X(fenced, "fenced, which is for tests of devices")
 #define DEVICE_OPS(name, ...) extern const struct device_ops device_##name;

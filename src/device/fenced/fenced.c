@@ -28,15 +28,16 @@ void *fenced_memory(const void *address)
 	return (void *)((uintptr_t)address & ~fence); /* NOLINT: the address is the point */
 }
 
-static void *fenced_hide(struct device *dev, void *memory)
+static void *fenced_hide(struct device *dev, void *memory, uint64_t bytes, bool shared)
 {
-	(void)dev;
+	(void)dev, (void)bytes, (void)shared;
 	return (void *)((uintptr_t)memory | fence); /* NOLINT: as above */
 }
 
 /* Kernels may still want what is about to be freed, and others may get its addresses. */
-static void fenced_forget(struct device *dev)
+static void fenced_forget(struct device *dev, const struct allocation *a)
 {
+	(void)a;
 	fenced_finish(dev);
 	fenced_of(dev)->n_writes = 0;
 }

@@ -1,0 +1,266 @@
+/*
+ * gpu.c - a GPU as a device: finding one, opening it, and the table of its operations.
+ *
+ *   opencl:N    that device of OpenCL
+ *   opencl      the devices of OpenCL: ranks of a machine take them in turn
+ *   gpu[:N]     the same of those that are GPUs
+ *
+ * For tests: "opencl:N,reversed" runs the items of a group in the other order.
+ */
+#include "device/gpu/gpu.h"
+#include "base/units.h"
+#include "base/util.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gpu_lost(const char *driver, const char *what, const char *why)
+{
+	fprintf(stderr, "kolm: error: the %s device failed: %s: %s\n", driver, what, why);
+	abort();
+}
+
+/* ---- which one ---- */
+
+struct wish {
+	bool gpus_only;
+	int number; /* -1: in turn */
+	bool reversed;
+};
+
+static enum status parse(const char *spec, struct wish *w, struct error *err)
+{
+	const char *words = strchr(spec, ':');
+	char *end;
+	long number;
+
+	*w = (struct wish){.gpus_only = !strncmp(spec, "gpu", 3), .number = -1};
+	if (!words)
+		return OK;
+	number = strtol(words + 1, &end, 10);
+	if (end > words + 1 && number >= 0 && number < GPU_DEVICES &&
+	    (!*end || !strcmp(end, ",reversed"))) {
+		w->number = (int)number;
+		w->reversed = *end;
+		return OK;
+	}
+	FAIL(err, ERR_USAGE, "'%s' is no device", spec);
+	return HINT(err, "write %.*s, or %.*s:0 for the first one; kolm devices lists them",
+		    (int)(words - spec), spec, (int)(words - spec), spec);
+}
+
+/* Those that the wish counts, in their order. */
+static int count_wanted(const struct wish *w, struct gpu_info *all, int n)
+{
+	int count = 0;
+
+	for (int i = 0; i < n; i++)
+		if (!w->gpus_only || !all[i].is_cpu)
+			all[count++] = all[i];
+	return count;
+}
+
+static enum status find(const char *spec, const struct wish *w, const struct device_options *o,
+			struct gpu_info *out, int *sharing, struct error *err)
+{
+	struct gpu_info all[GPU_DEVICES];
+	char why[200] = "";
+	int n = gpu_opencl.list(all, why, sizeof(why)), count = count_wanted(w, all, n);
+	int number = w->number >= 0 ? w->number : count ? o->local % count : 0;
+
+	if (!count) {
+		FAIL(err, ERR_USAGE, "--device %s: no GPU here: %s", spec,
+		     n ? "OpenCL has CPUs only" : why);
+		return HINT(err, n ? "use --device opencl:0 for one of those"
+				   : "install the driver of your GPU, or use --device cpu");
+	}
+	if (number >= count) {
+		FAIL(err, ERR_USAGE, "--device %s: there %s %d of them", spec,
+		     count == 1 ? "is" : "are", count);
+		return HINT(err, "kolm devices lists what there is");
+	}
+	*out = all[number];
+	/* Of the ranks here, those that come to the same one. */
+	*sharing = w->number >= 0 ? imax(1, o->locals)
+				  : (int)ceil_div(imax(1, o->locals) - number, count);
+	if (!out->lacks_doubles)
+		return OK;
+	return FAIL(err, ERR_USAGE, "%s:%d (%s) has no double precision, which sums need",
+		    out->driver, out->number, out->name);
+}
+
+/* ---- opening ---- */
+
+static void gpu_close(struct device *dev)
+{
+	struct gpu *g = gpu_of(dev);
+
+	if (g->context) {
+		g->driver->finish(g->context);
+		gpu_release_events(g);
+		if (g->room_for_rounds)
+			g->driver->free(g->context, g->room_for_rounds);
+		g->driver->close(g->context);
+	}
+	device_close(g->cpu);
+	free(g->memory);
+	free(g);
+}
+
+/* What multiply_adds multiplies with and adds: chains that stay where they are. */
+static enum status open_rounds(struct gpu *g, struct error *err)
+{
+	static const float values[4] = {0.5f, 0.25f};
+
+	g->room_for_rounds = g->driver->alloc(g->context, sizeof(values));
+	if (!g->room_for_rounds)
+		return FAIL(err, ERR_MEMORY, "%s:%d has no memory at all", g->info.driver,
+			    g->info.number);
+	g->driver->write(g->context, QUEUE_COMPUTE, g->room_for_rounds, values, sizeof(values),
+			 NULL);
+	return OK;
+}
+
+static void describe(struct device *dev, int sharing)
+{
+	const struct gpu_info *i = &gpu_of(dev)->info;
+	char size[32], shared[48] = "";
+
+	units_format_size(i->memory, size, sizeof(size));
+	if (sharing > 1)
+		snprintf(shared, sizeof(shared), ", shared by %d ranks", sharing);
+	snprintf(dev->description, sizeof(dev->description), "%s:%d (%.60s, %s)%s", i->driver,
+		 i->number, i->name, size, shared);
+}
+
+static enum status gpu_open(struct device *dev, const char *spec,
+			    const struct device_options *o, struct error *err)
+{
+	struct gpu *g = calloc(1, sizeof(*g));
+	struct device_options own = *o;
+	struct wish wish;
+	int sharing = 1;
+	enum status st;
+
+	if (!g)
+		return FAIL(err, ERR_MEMORY, "no memory for the device '%s'", spec);
+	dev->state = g;
+	for (int i = 0; i < GPU_TYPES; i++)
+		g->tile[i] = -1;
+	TRY(parse(spec, &wish, err));
+	own.memory = 0; /* the limit is this device's */
+	TRY(device_open(&g->cpu, "cpu", &own, err));
+	dev->threads = g->cpu->threads;
+	dev->cores = g->cpu->cores;
+	g->driver = &gpu_opencl;
+	snprintf(dev->description, sizeof(dev->description), "%s", spec);
+	if (o->plan) /* only accounts: others may fork after it */
+		return OK;
+	g->cache = o->cache;
+	g->is_reversed = wish.reversed;
+	TRY(find(spec, &wish, o, &g->info, &sharing, err));
+	TRY(g->driver->open(&g->context, g->info.number, err));
+	TRY(gpu_build(g, err));
+	TRY(open_rounds(g, err));
+	describe(dev, sharing);
+	dev->shared_by = sharing;
+	return OK;
+out:
+	gpu_close(dev);
+	return st;
+}
+
+/* ---- working memory ---- */
+
+static enum status grow(struct device *dev, void **memory, uint64_t bytes, const char *what,
+			struct error *err)
+{
+	device_free(dev, *memory);
+	*memory = NULL;
+	return device_alloc(dev, MEMORY_WORKSPACE, bytes, what, memory, err);
+}
+
+static enum status gpu_reserve(struct device *dev, int rows, int width, struct error *err)
+{
+	struct gpu *g = gpu_of(dev);
+	uint64_t n = (uint64_t)imax(rows, 1);
+	enum status st = OK;
+
+	(void)width;
+	if (g->parts && rows <= g->rows)
+		return OK;
+	TRY(grow(dev, (void **)&g->parts,
+		 (n * 2 > GPU_PARTS ? n * 2 : GPU_PARTS) * sizeof(*g->parts), "partial sums",
+		 err));
+	TRY(grow(dev, (void **)&g->links, 2 * n * sizeof(*g->links), "rows of equal tokens",
+		 err));
+	g->rows = rows;
+out:
+	return st;
+}
+
+static enum status gpu_reserve_attention(struct device *dev, int keys, int width,
+					 struct error *err)
+{
+	(void)dev, (void)keys, (void)width, (void)err; /* scores live in local memory */
+	return OK;
+}
+
+static void gpu_explain(const struct device *dev, uint64_t bytes, char *buf, size_t size)
+{
+	const struct gpu_info *i = &gpu_of(dev)->info;
+	char have[32], largest[32];
+
+	units_format_size(i->memory, have, sizeof(have));
+	units_format_size(i->largest, largest, sizeof(largest));
+	if (i->largest && bytes > i->largest)
+		snprintf(buf, size, "but %s:%d gives at most %s at once", i->driver, i->number,
+			 largest);
+	else
+		snprintf(buf, size, "more than is free of the %s of %s:%d", have, i->driver,
+			 i->number);
+}
+
+static void gpu_parallel(struct device *dev, void (*fn)(void *, int, int), void *arg)
+{
+	device_parallel(gpu_of(dev)->cpu, fn, arg);
+}
+
+static bool gpu_multiplies(struct device *dev, enum dtype type)
+{
+	(void)dev;
+	return type == DTYPE_F32; /* others are converted in registers */
+}
+
+#define GPU_DEVICE(called)                                                                  \
+	{                                                                                   \
+		.name = called, .takes_words = true, .open = gpu_open, .close = gpu_close,  \
+		.map = gpu_map, .unmap = gpu_unmap, .hide = gpu_hide, .forget = gpu_forget, \
+		.explain = gpu_explain, .reserve = gpu_reserve,                             \
+		.reserve_attention = gpu_reserve_attention, .parallel = gpu_parallel,       \
+		.mark = gpu_mark, .await = gpu_await, .host_begin = gpu_host_begin,         \
+		.host_end = gpu_host_end, .matrix_size = gpu_matrix_size,                   \
+		.matrix_write = gpu_matrix_write, .matrix_read = gpu_matrix_read,           \
+		.write = gpu_write, .read = gpu_read, .copy = gpu_copy,                     \
+		.forward = gpu_forward, .backward_input = gpu_backward_input,               \
+		.backward_weight = gpu_backward_weight, .activate = gpu_activate,           \
+		.derive = gpu_derive, .add = gpu_add, .dropout = gpu_dropout,               \
+		.norm_forward = gpu_norm_forward,                                           \
+		.norm_backward_input = gpu_norm_backward_input,                             \
+		.norm_backward_weight = gpu_norm_backward_weight, .embed = gpu_embed,       \
+		.embed_gradient = gpu_embed_gradient, .add_positions = gpu_add_positions,   \
+		.positions_gradient = gpu_positions_gradient, .gate = gpu_gate,             \
+		.gate_gradient = gpu_gate_gradient,                                         \
+		.attention_forward = gpu_attention_forward,                                 \
+		.attention_backward = gpu_attention_backward, .rotate = gpu_rotate,         \
+		.clear = gpu_clear, .numbers = gpu_numbers, .mse = gpu_mse,                 \
+		.cross_entropy = gpu_cross_entropy, .class_stats = gpu_class_stats,         \
+		.class_loss = gpu_class_loss, .count_correct = gpu_count_correct,           \
+		.update = gpu_update, .sum_squares = gpu_sum_squares, .cast = gpu_cast,     \
+		.multiplies = gpu_multiplies, .fma_rounds = gpu_fma_rounds,                 \
+	}
+
+const struct device_ops device_gpu = GPU_DEVICE("gpu");
+const struct device_ops device_opencl = GPU_DEVICE("opencl");

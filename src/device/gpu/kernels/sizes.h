@@ -1,0 +1,24 @@
+/*
+ * sizes.h - how the work of kernels is cut: what the kernels and those who launch them agree
+ * on. Only preprocessor lines, since both read it.
+ */
+#ifndef KOLM_DEVICE_GPU_SIZES_H
+#define KOLM_DEVICE_GPU_SIZES_H
+
+/* Elementwise kernels: a group has TILE_X columns of TILE_Y rows. */
+#define TILE_X		32
+#define TILE_Y		8
+/* One group for each row, or for each piece of a flat array. */
+#define ROW_ITEMS	128
+#define FLAT_ITEMS	256
+/* Column sums: COLUMNS side by side, each by LANES items. */
+#define COLUMNS		32
+#define LANES		8
+/* Attention: a group has a block of queries (or keys), and SLICE columns of a head's result;
+   CHUNK columns of a head are multiplied at a time. */
+#define ATTENTION_BLOCK 32
+#define ATTENTION_CHUNK 32
+#define ATTENTION_SLICE 64
+#define ATTENTION_ITEMS 256
+
+#endif
