@@ -27,7 +27,7 @@ setup:
 
 # Ranks on several machines and random trouble are tested too; building and training go without.
 setup-check:
-	@scripts/bootstrap build --optional tests pdf zip zlib mpi abuse
+	@scripts/bootstrap build --optional tests pdf zip zlib mpi gpu abuse
 
 demo: all
 	@scripts/demo $(BUILD)

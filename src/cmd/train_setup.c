@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "cmd/gpus.h"
 #include "cmd/training.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ enum status training_prepare(struct training *t, struct error *err)
 	enum schedule_kind kind = base ? SCHEDULE_NAIVE : (enum schedule_kind)c->schedule;
 	enum status st;
 
+	TRY(gpus_resolve(c->device, sizeof(c->device), !t->rank, err));
 	/* With one stage there is nothing to interleave. */
 	kind = schedule_for(kind, c->pp);
 	c->chunks = schedule_chunks(kind, c->chunks);
@@ -190,6 +192,16 @@ static enum status check_virtual(const struct training *t, struct error *err)
 	return OK;
 }
 
+/* Among the ranks of this machine. */
+static int local_number(const struct rank *r)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->number; i++)
+		n += !r->hosts || r->hosts[i] == r->host;
+	return n;
+}
+
 enum status training_open_engine(struct training *t, struct error *err)
 {
 	struct config *c = &t->config;
@@ -201,7 +213,10 @@ enum status training_open_engine(struct training *t, struct error *err)
 		.memory = c->device_memory,
 		.rank = t->rank->number,
 		.ranks = t->rank->ranks,
+		.local = local_number(t->rank),
+		.locals = t->rank->locals,
 		.pace = &t->rank->pace,
+		.cache = gpus_cache(),
 	};
 	struct engine_options engine = training_engine_options(t);
 	enum status st;

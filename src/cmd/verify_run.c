@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/training.h"
+#include "device/gpus.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -101,6 +102,8 @@ static int other_micro_batches(int batch, int micro_batches)
 static void run_alone(struct config *c, const struct setup *s)
 {
 	c->dp = c->pp = c->mp = 1;
+	if (gpus_named(c->device) || !strcmp(c->device, "auto"))
+		snprintf(c->device, sizeof(c->device), "cpu"); /* what a GPU is held against */
 	c->zero = 0;
 	c->grad_sync = SYNC_DDP;
 	c->inject[0] = c->layers_per_stage[0] = '\0';

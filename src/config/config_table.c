@@ -234,8 +234,9 @@ static const struct option options[] = {
 	 .help = "dp: then with fewer replicas, as many as the ranks that are left can be; none: on the same grid"},
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
-	 .meta = "cpu|virtual:KEY=X,...|fenced",
-	 .help = "what to compute on; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, latency=TIME, "
+	 .meta = "cpu|gpu|opencl:N|auto|virtual:KEY=X,...|fenced",
+	 .help = "what to compute on; gpu, gpu:N or opencl:N, of which ranks take one in turn if no N is given (kolm devices "
+	 "lists them), auto: a GPU if there is one; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, latency=TIME, "
 	 "slow=RANK:FACTOR, slow-link=A-B:FACTOR say, and has mem=BYTES; fenced: for tests of devices"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",

@@ -12,27 +12,12 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "device/gpus.h"
 
 #include <stdint.h>
 
-/* A device that there is. */
-struct gpu_info {
-	char driver[16];    /* "opencl" */
-	int number;	    /* that the driver gives it */
-	char name[96];	    /* as its maker calls it */
-	char version[96];   /* of driver or platform, for people and for caches */
-	uint64_t memory;    /* bytes */
-	uint64_t largest;   /* allocation; 0: any */
-	uint64_t local;	    /* bytes of local memory that a group may have */
-	int group;	    /* items that a group may have */
-	int units;	    /* that compute, as the driver counts them */
-	bool is_cpu;	    /* a CPU that plays a GPU, as PoCL's */
-	bool lacks_doubles; /* and can't be used */
-};
-
 enum {
 	GPU_ARGUMENTS = 64,   /* of a kernel */
-	GPU_DEVICES = 32,     /* of a driver */
 	GPU_LOCAL = 48 << 10, /* bytes of local memory, and items, that kernels may rely on */
 	GPU_GROUP = 1024,
 };

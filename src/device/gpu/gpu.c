@@ -25,7 +25,6 @@ void gpu_lost(const char *driver, const char *what, const char *why)
 /* ---- which one ---- */
 
 struct wish {
-	bool gpus_only;
 	int number; /* -1: in turn */
 	bool reversed;
 };
@@ -36,7 +35,7 @@ static enum status parse(const char *spec, struct wish *w, struct error *err)
 	char *end;
 	long number;
 
-	*w = (struct wish){.gpus_only = !strncmp(spec, "gpu", 3), .number = -1};
+	*w = (struct wish){.number = -1};
 	if (!words)
 		return OK;
 	number = strtol(words + 1, &end, 10);
@@ -51,44 +50,56 @@ static enum status parse(const char *spec, struct wish *w, struct error *err)
 		    (int)(words - spec), spec, (int)(words - spec), spec);
 }
 
-/* Those that the wish counts, in their order. */
-static int count_wanted(const struct wish *w, struct gpu_info *all, int n)
+/* Is it there, and of any use? */
+static enum status check(const char *spec, int number, const struct gpus *there,
+			 struct error *err)
 {
-	int count = 0;
+	const struct gpu_info *i = &there->all[number];
 
-	for (int i = 0; i < n; i++)
-		if (!w->gpus_only || !all[i].is_cpu)
-			all[count++] = all[i];
-	return count;
+	if (!there->count) {
+		FAIL(err, ERR_USAGE, "--device %s: there is none: %s", spec, there->why);
+		return HINT(err, "install the driver of your GPU, or use --device cpu; kolm "
+				 "devices lists what there is");
+	}
+	if (number >= there->count) {
+		FAIL(err, ERR_USAGE, "--device %s: the last one is number %d", spec,
+		     there->count - 1);
+		return HINT(err, "kolm devices lists what there is");
+	}
+	if (!i->lacks_doubles)
+		return OK;
+	return FAIL(err, ERR_USAGE, "--device %s: %s has no double precision, which sums need",
+		    spec, i->name);
 }
 
+enum status gpus_check(const char *spec, const struct gpus *there, struct error *err)
+{
+	struct wish wish;
+	enum status st;
+
+	TRY(parse(spec, &wish, err));
+	TRY(check(spec, imax(0, wish.number), there, err));
+out:
+	return st;
+}
+
+/* Ranks of a machine take them in turn. */
 static enum status find(const char *spec, const struct wish *w, const struct device_options *o,
 			struct gpu_info *out, int *sharing, struct error *err)
 {
-	struct gpu_info all[GPU_DEVICES];
-	char why[200] = "";
-	int n = gpu_opencl.list(all, why, sizeof(why)), count = count_wanted(w, all, n);
-	int number = w->number >= 0 ? w->number : count ? o->local % count : 0;
+	struct gpus there;
+	int locals = imax(1, o->locals), number = w->number;
+	enum status st;
 
-	if (!count) {
-		FAIL(err, ERR_USAGE, "--device %s: no GPU here: %s", spec,
-		     n ? "OpenCL has CPUs only" : why);
-		return HINT(err, n ? "use --device opencl:0 for one of those"
-				   : "install the driver of your GPU, or use --device cpu");
-	}
-	if (number >= count) {
-		FAIL(err, ERR_USAGE, "--device %s: there %s %d of them", spec,
-		     count == 1 ? "is" : "are", count);
-		return HINT(err, "kolm devices lists what there is");
-	}
-	*out = all[number];
-	/* Of the ranks here, those that come to the same one. */
-	*sharing = w->number >= 0 ? imax(1, o->locals)
-				  : (int)ceil_div(imax(1, o->locals) - number, count);
-	if (!out->lacks_doubles)
-		return OK;
-	return FAIL(err, ERR_USAGE, "%s:%d (%s) has no double precision, which sums need",
-		    out->driver, out->number, out->name);
+	gpus_list(&there);
+	gpus_choose(&there, spec);
+	if (number < 0)
+		number = there.count ? o->local % there.count : 0;
+	TRY(check(spec, number, &there, err));
+	*out = there.all[number];
+	*sharing = w->number >= 0 ? locals : (int)ceil_div(locals - number, there.count);
+out:
+	return st;
 }
 
 /* ---- opening ---- */

@@ -28,7 +28,7 @@ enum gpu_program_id { GPU_PROGRAMS(GPU_PROGRAM) GPU_PROGRAM_COUNT };
 	X(dropout, rows, TILE_X, TILE_Y)                    \
 	X(gate, rows, TILE_X, TILE_Y)                       \
 	X(gate_gradient, rows, TILE_X, TILE_Y)              \
-	X(rotate_heads, rows, TILE_X, TILE_Y)                     \
+	X(rotate_heads, rows, TILE_X, TILE_Y)               \
 	X(norm_forward, norm, ROW_ITEMS, 1)                 \
 	X(norm_backward_input, norm, ROW_ITEMS, 1)          \
 	X(column_sums, norm, COLUMNS, LANES)                \

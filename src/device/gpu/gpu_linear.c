@@ -16,7 +16,7 @@ static const struct tile {
 	{128, 64, 16, 8, 4},
 	{128, 128, 16, 8, 8},
 };
-enum { ANY_TYPE = PRECISION_COUNT };
+enum { ANY_TYPE = PRECISION_COUNT, WORTH_TUNING = 1 << 22 };
 _Static_assert(ANY_TYPE + 1 == GPU_TYPES, "one for each precision, and one for mixtures");
 
 static int items_of(const struct tile *t)
@@ -92,11 +92,15 @@ void gpu_multiply(struct gpu *g, const struct gpu_product *p, int tile)
 	gpu_run(g, &l, (int)ceil_div(p->n, t->n), (int)ceil_div(p->m, t->m), 1);
 }
 
-/* The fastest, unless it has no group for every unit of the device. */
+/* The fastest, unless it has no group for every unit of the device; of a small product it is
+   not worth asking which that is. */
 static int choose(struct gpu *g, const struct gpu_product *p)
 {
-	int tile = gpu_fastest_tile(g, type_of(p));
+	int tile;
 
+	if ((double)p->m * p->n * p->k < WORTH_TUNING)
+		return 0;
+	tile = gpu_fastest_tile(g, type_of(p));
 	while (tile > 0 &&
 	       ceil_div(p->m, tiles[tile].m) * ceil_div(p->n, tiles[tile].n) < g->info.units)
 		tile--;
