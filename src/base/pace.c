@@ -23,7 +23,8 @@ void pace_spend(struct pace *p, int64_t ns)
 		return;
 	}
 	p->now += ns;
-	sleep_until(p->now);
+	if (!p->hurried)
+		sleep_until(p->now);
 }
 
 void pace_reach(struct pace *p, int64_t at)
@@ -31,7 +32,8 @@ void pace_reach(struct pace *p, int64_t at)
 	if (!p || !p->is_virtual || at <= p->now)
 		return;
 	p->now = at;
-	sleep_until(at);
+	if (!p->hurried)
+		sleep_until(at);
 }
 
 void pace_make_virtual(struct pace *p)

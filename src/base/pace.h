@@ -15,7 +15,8 @@
 
 struct pace {
 	bool is_virtual;
-	int64_t now; /* ns; of a virtual one */
+	bool hurried; /* a virtual one that nobody keeps up with: it never sleeps */
+	int64_t now;  /* ns; of a virtual one */
 };
 
 /* In ns; a missing pace is the machine's. */

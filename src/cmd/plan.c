@@ -62,6 +62,9 @@ static const struct option options[] = {
 	{"validate", .group = "Tables", .type = OPTION_STRING, AT(validate), .capacity = PATH_MAX,
 	 .reserved = true, .initial = "", .meta = "FILE",
 	 .help = "predict every row of this CSV file and print the errors (docs/plan.md has the columns)"},
+	{"calibrate", .group = "Tables", .type = OPTION_STRING, AT(calibrate), .capacity = PATH_MAX,
+	 .reserved = true, .initial = "", .meta = "FILE",
+	 .help = "measure this machine with kolm bench and write it down as a cluster; takes some seconds"},
 
 	{"top", .group = "Output", .type = OPTION_INT, AT(top), .initial = "5", .meta = "N", .min = 1,
 	 .max = SEARCH_TOP_MAX, .help = "how many to show"},
@@ -86,6 +89,7 @@ static const char *const examples[] = {
 	"kolm plan --cluster a100-80g-selene --gpus 64 --layers 48 --hidden 6144 \\",
 	"    --heads 64 --context 2048 --vocab 51200 --batch 512",
 	"kolm plan --validate measured.csv",
+	"kolm plan --calibrate mine.json",
 	"kolm plan --validate measured.csv --cluster mine.json --json",
 	NULL,
 };
@@ -101,20 +105,18 @@ const struct option_table plan_table = {
 	.examples = examples,
 };
 
-/* A table says all that there is to say about its rows. */
-static enum status check_table(const struct option_values *v, struct error *err)
+/* What nothing would come of beside --validate or --calibrate. */
+static enum status check_alone(const struct option_values *v, const char *with,
+			       const char *const *used, const char *why, struct error *err)
 {
-	static const char *const used[] = {"validate", "cluster", "set", "json"};
-
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		size_t k = 0;
 
-		while (k < ARRAY_SIZE(used) && strcmp(used[k], options[i].name))
+		while (used[k] && strcmp(used[k], options[i].name))
 			k++;
-		if (k == ARRAY_SIZE(used) && v->source[i] != SOURCE_DEFAULT)
-			return FAIL(err, ERR_USAGE,
-				    "--%s does nothing with --validate: the table says it",
-				    options[i].name);
+		if (!used[k] && v->source[i] != SOURCE_DEFAULT)
+			return FAIL(err, ERR_USAGE, "--%s does nothing with --%s: %s",
+				    options[i].name, with, why);
 	}
 	return OK;
 }
@@ -168,6 +170,8 @@ static enum status check_used(const struct plan_settings *o, struct error *err)
 enum status cmd_plan(int argc, char *const *argv, struct error *err)
 {
 	struct plan_settings o = {.as_json = false};
+	static const char *const judging[] = {"validate", "cluster", "set", "json", NULL};
+	static const char *const measuring[] = {"calibrate", NULL};
 	struct option_values values;
 	enum status st;
 
@@ -177,8 +181,11 @@ enum status cmd_plan(int argc, char *const *argv, struct error *err)
 		options_print_help(&plan_table, stdout);
 		goto out;
 	}
-	if (*o.validate) {
-		TRY(check_table(&values, err));
+	if (*o.calibrate) {
+		TRY(check_alone(&values, "calibrate", measuring, "it only measures", err));
+		TRY(plan_calibrate(&o, err));
+	} else if (*o.validate) {
+		TRY(check_alone(&values, "validate", judging, "the table says it", err));
 		TRY(plan_validate(&o, err));
 	} else {
 		TRY(check_search(&o, err));

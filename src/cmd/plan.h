@@ -19,6 +19,7 @@ enum plan_pareto { PLAN_PARETOS(PLAN_PARETO) };
 
 struct plan_settings {
 	char cluster[PATH_MAX], validate[PATH_MAX], svg[PATH_MAX], out[PATH_MAX];
+	char calibrate[PATH_MAX];
 	char set[1024]; /* changes of the cluster's constants */
 	int model;
 	struct setup setup; /* of its grid, micro_batch and chunks 0 is any */
@@ -32,6 +33,8 @@ struct plan_settings {
 
 /* Predict every row of a table and say how far off it is. */
 enum status plan_validate(const struct plan_settings *o, struct error *err);
+/* Write a cluster's file of this machine. */
+enum status plan_calibrate(const struct plan_settings *o, struct error *err);
 /* Find the fastest ways to train a model. */
 enum status plan_search(const struct plan_settings *o, struct error *err);
 

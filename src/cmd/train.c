@@ -206,7 +206,12 @@ enum status cmd_train(int argc, char *const *argv, struct error *err)
 		goto out;
 	}
 	log_set_level(c->quiet ? LOG_QUIET : c->verbose ? LOG_VERBOSE : LOG_NORMAL);
-	TRY(training_run(t, err));
+	if (training_is_open(c))
+		TRY(training_choose(t, err));
+	if (c->dry_run)
+		TRY(training_dry_run(t, err));
+	else
+		TRY(training_run(t, err));
 out:
 	training_free(t);
 	return st;

@@ -95,6 +95,7 @@ static enum status write_summary(struct training *t, const struct evaluation *ev
 		.evaluation = evaluation,
 		.breakdowns = breakdowns,
 		.predicted = &t->predicted,
+		.planned_ms = t->planned_ms,
 		.best = t->course.best.step >= 0 ? &t->course.best : NULL,
 		.interrupted = stopped != 0,
 		.stopped_early = t->ended == COURSE_OUT_OF_PATIENCE,

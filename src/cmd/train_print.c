@@ -60,6 +60,11 @@ static void print_prediction(const struct run_summary *s, double median)
 	const struct prediction_of_step *p = s->predicted;
 	char range[64] = "";
 
+	if (s->planned_ms > 0)
+		log_info("planned step %.3f ms, for which this grid was chosen: %s %+.1f %%",
+			 s->planned_ms,
+			 strncmp(s->config->device, "virtual", 7) ? "measured" : "simulated",
+			 (median / s->planned_ms - 1) * 100);
 	if (!isfinite(p->step_ms))
 		return;
 	if (p->low_ms < p->high_ms)

@@ -77,6 +77,7 @@ struct training {
 	struct gather gather;
 	struct engine_times times; /* of the steps that count */
 	struct prediction_of_step predicted;
+	double planned_ms; /* by --plan, of the grid that it has chosen; 0: it has not */
 	struct rank_summary *summaries; /* (ranks) */
 	struct engine_times *all_times; /* (ranks) */
 	int done;			/* steps */
@@ -167,6 +168,30 @@ enum status training_check_room(const struct training *t, struct error *err);
 
 /* How many ranks, over what grid, with what batch; then data, layers and schedule. */
 enum status training_plan(struct training *t, struct error *err);
+
+/*
+ * train_plan.c: does something have to be chosen? Choose it: the config then has the grid, the
+ * micro-batches and the schedule. And: say how long a step of the config would take.
+ */
+bool training_is_open(const struct config *c);
+enum status training_choose(struct training *t, struct error *err);
+enum status training_dry_run(struct training *t, struct error *err);
+
+/* train_candidates.c: the ways that there are to run it. */
+struct candidate {
+	struct grid grid;
+	int micro_batches; /* 0: as the options say */
+	int schedule, threads;
+	double imagined_ms, tried_ms; /* NAN: was not, or can't be run */
+	uint64_t bytes;		      /* of the fullest rank */
+	char why[160];		      /* it can't be run */
+};
+enum { CANDIDATES_MAX = 4096 };
+int training_candidates(const struct config *c, int cores, bool threads,
+			struct candidate *list);
+void training_apply(struct config *c, const struct candidate *x);
+/* "dp 2 x pp 1 x mp 1, 1 micro-batch" */
+const char *training_describe(const struct candidate *x, char *buf, size_t size);
 
 /* train_watch.c: how a run is watched. Whether the supervisor draws a screen; let others
    attach to the run, until its folder is released. */

@@ -67,6 +67,7 @@ enum config_elastic { CONFIG_ELASTICS(CONFIG_ELASTIC) };
 struct config {
 	/* the grid; 0: auto */
 	int dp, pp, mp;
+	bool plan, dry_run;
 	int nproc_per_node;
 	int transport; /* enum config_transport */
 	/* the model */

@@ -205,6 +205,11 @@ const char *cluster_constant_name(enum cluster_constant which)
 	return kinds[which].name;
 }
 
+const char *cluster_constant_unit(enum cluster_constant which)
+{
+	return kinds[which].unit;
+}
+
 static enum status unknown_constant(const char *name, struct error *err)
 {
 	const char *names[CLUSTER_CONSTANT_COUNT], *nearest;

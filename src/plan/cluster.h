@@ -64,8 +64,9 @@ enum status cluster_find(struct cluster *c, const char *name, struct error *err)
 /* Change constants, as in "peak=400; node_bandwidth=2x": to a value, or so many times what it
    was. */
 enum status cluster_set(struct cluster *c, const char *changes, struct error *err);
-/* The name of a constant in the file. */
+/* The name of a constant in the file, and its unit there. */
 const char *cluster_constant_name(enum cluster_constant which);
+const char *cluster_constant_unit(enum cluster_constant which);
 /* The i-th one that is built in; NULL behind the last. */
 const char *cluster_builtin_name(size_t i);
 

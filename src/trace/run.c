@@ -283,6 +283,8 @@ static void put_steps(struct json *j, const struct run_summary *s)
 	json_put_double(j, "lr", n ? s->metrics->lr : NAN);
 	json_put_int(j, "skipped_steps", s->metrics->skipped);
 	put_prediction(j, s->predicted);
+	if (s->planned_ms > 0)
+		json_put_double(j, "planned_ms", s->planned_ms);
 	json_put_double(j, "bubble", s->breakdowns->bubble);
 	put_breakdown(j, "breakdown_ms", &s->breakdowns->mean, ms.mean);
 	put_straggler(j, s->breakdowns);

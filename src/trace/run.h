@@ -79,6 +79,7 @@ struct run_summary {
 	const struct evaluation *evaluation; /* NULL: none was made */
 	const struct breakdowns *breakdowns; /* of the steps that count */
 	const struct prediction_of_step *predicted;
+	double planned_ms;		    /* what made its grid be chosen; NAN: nothing did */
 	const struct best_evaluation *best; /* NULL: there were none on the way */
 	bool interrupted, stopped_early, diverged;
 	int64_t resumed_from;	    /* the step, or -1 */

@@ -31,7 +31,6 @@ expect_error 2 'the 1000 outputs of layers.0 do not divide by --mp 3; --mp 2, 4,
 expect_error 2 'the 10 outputs of layers.2 do not divide by --mp 4; --mp 2, 5, 10 would fit, or 12 of them; see --widths' "$KOLM" train --mp 4 --widths 7,8,12,10,8 --norm rms
 expect_error 2 'DataParallel has whole replicas only' "$KOLM" train --grad-sync master --dp 2 --pp 2
 expect_error 2 'the master updates alone' "$KOLM" train --grad-sync master --dp 2 --zero 1
-expect_error 2 'only one of --dp, --pp and --mp can be auto' "$KOLM" train --dp auto --pp auto
 expect_error 2 '--chunks 2, but schedule 1f1b has one chunk per stage' "$KOLM" train --pp 2 --chunks 2
 expect_error 2 'give 2 numbers that add up to --depth 8' "$KOLM" train --pp 2 --layers-per-stage 3,4
 expect_error 2 "'x' is no number of layers" "$KOLM" train --pp 2 --layers-per-stage 3,x

@@ -36,6 +36,12 @@ sed -i 's/"value": 125,/"value": 250,/' mine.json
 after=$("$KOLM" plan --validate own.csv --json --cluster ./mine.json | grep -m 1 -o 'predicted_ms": [^,]*')
 below "${after##* }" "${before##* }" && [ "$after" != "$before" ] || fail "a faster device is no faster: $before, $after"
 
+# This machine as a cluster, whose constants are whole, and a plan on it.
+"$KOLM" plan --calibrate here.json >out.txt || fail "--calibrate: $(cat out.txt)"
+grep -q "^here.json: a core of [0-9]* reaches [0-9.]* GFLOP/s" out.txt || fail "calibrated: $(cat out.txt)"
+"$KOLM" plan --cluster ./here.json --gpus 2 --layers 4 --hidden 256 --heads 8 --context 128 --vocab 256 --batch 32 >out.txt || fail "a plan on it"
+grep -q "on 2 devices of this-machine" out.txt || fail "another machine: $(cat out.txt)"
+
 refused() { expect_error 2 "$1" "$KOLM" plan "${@:2}"; }
 changed() { sed "$1" own.csv >bad.csv; refused "$2" --validate bad.csv; }
 refused "--layers is missing"
@@ -136,6 +142,7 @@ refused "--set peek: a cluster has no such constant; did you mean peak" --valida
 refused "--set peak: 'fast' is not a number" --validate own.csv --set peak=fast
 refused "--set peak should be NAME=VALUE" --validate own.csv --set peak
 refused "--set memory_share: 1.7.* is out of range; 0.001 to 1" --validate own.csv --set memory_share=2x
+refused "--top does nothing with --calibrate: it only measures" --calibrate x.json --top 3
 refused "--explain does nothing with --validate" --validate own.csv --explain
 refused "--svg does nothing with --validate" --validate own.csv --svg x.svg
 expect_error 2 "none.csv" "$KOLM" plan --validate none.csv
