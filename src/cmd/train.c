@@ -54,6 +54,7 @@ static enum status open_grid(struct training *t, struct error *err)
 	c->pp = t->grid.pp;
 	c->mp = t->grid.mp;
 	TRY(check_master(c, err));
+	TRY(config_resolve_as_if(c, err));
 	TRY(config_resolve_batch(c, err));
 out:
 	return st;

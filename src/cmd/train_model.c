@@ -37,6 +37,14 @@ static enum status check_widths(const int *widths, int depth, const struct data 
 	return HINT(err, "begin with %d and end with %d", d->in, d->out);
 }
 
+/* With --as-if a rank may have several shards. */
+static void begin_model(struct training *t, int in)
+{
+	int shards = t->config.as_if_mp ? t->config.as_if_mp : t->grid.mp;
+
+	model_init_as_if(&t->model, in, shards, shards / t->grid.mp);
+}
+
 static enum status build_mlp(struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
@@ -51,9 +59,9 @@ static enum status build_mlp(struct training *t, struct error *err)
 	if (!mlp.widths)
 		return FAIL(err, ERR_MEMORY, "no memory for %d layers", c->depth);
 	TRY(check_widths(mlp.widths, c->depth, &t->data, err));
-	model_init(&t->model, t->data.in, t->grid.mp);
+	begin_model(t, t->data.in);
 	st = mlp_build(&t->model, &mlp, err);
-	if (st == ERR_USAGE && (t->data.kind != DATA_TABLE || t->data.out % t->grid.mp == 0))
+	if (st == ERR_USAGE && (t->data.kind != DATA_TABLE || t->data.out % t->model.mp == 0))
 		HINT(err, *c->widths ? "see --widths" : "see --dim");
 out:
 	free((void *)(uintptr_t)mlp.widths);
@@ -111,7 +119,7 @@ static enum status build_gpt(struct training *t, struct error *err)
 			  .recompute = (enum recompute)c->recompute,
 			  .spreads = c->sequence_parallel && t->grid.mp > 1};
 
-	model_init(&t->model, 1, t->grid.mp);
+	begin_model(t, 1);
 	return gpt_build(&t->model, &gpt, err);
 }
 

@@ -304,7 +304,8 @@ out:
 /* Can the batch be cut for so many replicas, in micro-batches as large as they are? */
 static bool fits(const struct config *c, int dp)
 {
-	return c->batch % ((int64_t)dp * c->micro_batch_size) == 0;
+	return c->batch % ((int64_t)dp * c->micro_batch_size) == 0 &&
+	       (!c->as_if_dp || c->as_if_dp % dp == 0);
 }
 
 enum status training_shrink(struct training *t, int lost, struct error *err)

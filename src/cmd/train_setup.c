@@ -111,7 +111,9 @@ static enum dtype grad_type_of(const struct config *c)
 	case GRAD_AUTO:
 		break;
 	}
-	return engine_grad_type((enum dtype)c->precision, c->micro_batches);
+	return engine_grad_type((enum dtype)c->precision,
+				c->as_if_dp ? c->micro_batches * c->dp / c->as_if_dp
+					    : c->micro_batches);
 }
 
 static void say_where(void *arg, const char *place)
@@ -135,6 +137,7 @@ struct engine_options training_engine_options(const struct training *t)
 					: c->micro_batch_size * t->data.sequence,
 		.forward_only = t->forward_rows > 0,
 		.micro_batches = c->micro_batches,
+		.as_if_dp = t->forward_rows ? 0 : c->as_if_dp,
 		.optimizer = {.kind = (enum optimizer)c->optimizer,
 			      .lr = (float)c->lr,
 			      .momentum = (float)c->momentum,
@@ -223,6 +226,12 @@ enum status training_open_engine(struct training *t, struct error *err)
 
 	TRY(device_open(&t->dev, c->device, &device, err));
 	TRY(check_virtual(t, err));
+	if (*c->as_if && !device_has_exact(t->dev)) {
+		st = FAIL(err, ERR_USAGE, "--as-if %s on %s, which has no exact sums", c->as_if,
+			  device_description(t->dev));
+		HINT(err, "use --device cpu, or leave it out");
+		goto out;
+	}
 	c->threads = device_threads(t->dev);
 	comm_observe(t->rank->world, &t->rank->pace, &t->records);
 	if (t->rank->ranks > 1)

@@ -72,7 +72,8 @@ enum status trained_read_options(struct training *t, char *const *more, int n,
 	TRY(config_read(c, 2 + n, argv, err));
 	t->grid = (struct grid){.dp = 1, .pp = 1, .mp = 1};
 	c->dp = c->pp = c->mp = c->chunks = c->micro_batches = 1;
-	c->layers_per_stage[0] = '\0';
+	c->as_if_dp = c->as_if_mp = 0;
+	c->as_if[0] = c->layers_per_stage[0] = '\0';
 	c->engine = ENGINE_HYBRID;
 	c->schedule = SCHEDULE_1F1B;
 	c->grad_sync = SYNC_FLAT;

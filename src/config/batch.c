@@ -32,6 +32,8 @@ enum status config_resolve_batch(struct config *c, struct error *err)
 	bool use_size = c->micro_batch_size > 0;
 	int64_t product;
 
+	if (c->as_if_dp)
+		return config_resolve_batch_as_if(c, err);
 	/* A file has all three: what changed on the command line makes the size follow. */
 	if (use_size && s == SOURCE_FILE && m != SOURCE_DEFAULT &&
 	    (batch > s || m > s || options_source(&c->values, "dp") > s))

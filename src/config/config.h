@@ -90,6 +90,9 @@ struct config {
 	bool sequence_parallel;
 	int eval_samples; /* 0: auto */
 	int loss;	  /* enum data_task */
+	/* the grid that decides about every bit: what was said, and what it means; 0: none */
+	char as_if[64];
+	int as_if_dp, as_if_mp;
 	/* the batch: batch = dp * micro_batches * micro_batch_size */
 	int batch, micro_batches, micro_batch_size;
 	/* how it is run */
@@ -176,6 +179,10 @@ bool config_is_language(const struct config *c);
 enum status config_settle_warmup(struct config *c, struct error *err);
 enum status config_lr_schedule(const struct config *c, struct lr_schedule *s,
 			       struct error *err);
+/* as_if.c: what --as-if says; when the grid is known, what it leaves open; and batches then. */
+enum status config_read_as_if(struct config *c, struct error *err);
+enum status config_resolve_as_if(struct config *c, struct error *err);
+enum status config_resolve_batch_as_if(struct config *c, struct error *err);
 /* When the grid is known: what two of batch, micro-batches and their size leave open. */
 enum status config_resolve_batch(struct config *c, struct error *err);
 

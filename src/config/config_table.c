@@ -45,6 +45,9 @@ static const struct option options[] = {
 	{"nproc-per-node", .group = "Grid", .type = OPTION_INT, AT(nproc_per_node),
 	 .initial = "auto", .zero = "auto", .meta = "N", .min = 1, .max = RANKS_MAX,
 	 .help = "as torchrun has it: checked against the ranks on each machine"},
+	{"as-if", .group = "Grid", .type = OPTION_STRING, TEXT_AT(as_if), .initial = "",
+	 .meta = "dp=V,mp=L", .help = "the same bits on every grid whose dp divides V and mp divides L, powers of two, as if it were V x L; "
+	 "--micro-batches is then of each of the V replicas"},
 
 	{"model", .group = "Model", CHOICE(model, models), .initial = "mlp",
 	 .help = "mlp: a stack of linear layers; gpt: GPT-2; llama: rms norm, rotary positions, gated layers, grouped queries"},

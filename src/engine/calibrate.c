@@ -254,7 +254,7 @@ static double try_update(struct trial *t)
 	float *at = t->arrays;
 
 	if (!at) {
-		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED]);
+		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED], false);
 		return ms_since_begin(t);
 	}
 	u.param = at;

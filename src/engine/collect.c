@@ -33,7 +33,7 @@ static int stage_of(const struct collection *c, int tensor, int turn)
 	return schedule_place(o->schedule, part).stage;
 }
 
-/* The rank that has a slice of a tensor, or one of those that have all of it. */
+/* The rank that has a shard of a tensor, or one of those that have all of it. */
 static int rank_of(const struct collection *c, int tensor, int shard)
 {
 	const struct engine_options *o = &c->e->options;
@@ -41,7 +41,7 @@ static int rank_of(const struct collection *c, int tensor, int shard)
 	int turn = c->copy / o->grid.dp;
 	struct coords at = {.dp = c->copy % o->grid.dp,
 			    .pp = stage_of(c, tensor, turn),
-			    .mp = whole ? turn % o->grid.mp : shard};
+			    .mp = whole ? turn % o->grid.mp : shard / o->model->held};
 
 	return grid_rank(&o->grid, at);
 }
@@ -69,13 +69,14 @@ static enum status take(struct collection *c, int tensor, int shard, int row, in
 {
 	struct engine *e = c->e;
 	const struct tensor *t = &e->options.model->tensors[tensor];
-	size_t columns = (size_t)tensor_own_columns(t, e->options.grid.mp);
+	size_t columns = (size_t)tensor_own_columns(t, e->options.model->mp);
 	size_t at = t->split == SPLIT_COLUMNS ? (size_t)shard * columns : 0;
 	int from = rank_of(c, tensor, shard);
 	enum status st;
 
 	if (e->number == from)
-		weights_read_rows(&e->weights, c->flat, c->type, tensor, row, rows, c->piece);
+		weights_read_rows(&e->weights, c->flat, c->type, tensor,
+				  shard % e->options.model->held, row, rows, c->piece);
 	TRY(move(c, from, (size_t)rows * columns, err));
 	for (size_t r = 0; r < (size_t)rows && e->number == 0; r++)
 		memcpy(c->rows + r * (size_t)t->columns + at, c->piece + r * columns,
@@ -91,7 +92,7 @@ static enum status collect_rows(struct collection *c, int tensor, int slice, int
 {
 	const struct engine *e = c->e;
 	const struct tensor *t = &e->options.model->tensors[tensor];
-	int parts = t->split == SPLIT_COLUMNS ? e->options.grid.mp : 1;
+	int parts = t->split == SPLIT_COLUMNS ? e->options.model->mp : 1;
 	enum status st = OK;
 
 	for (int part = 0; part < parts; part++)
@@ -108,7 +109,7 @@ static enum status collect_tensor(struct collection *c, int tensor, struct error
 {
 	const struct engine *e = c->e;
 	const struct tensor *t = &e->options.model->tensors[tensor];
-	int mp = e->options.grid.mp, slices = t->split == SPLIT_ROWS ? mp : 1;
+	int mp = e->options.model->mp, slices = t->split == SPLIT_ROWS ? mp : 1;
 	int most = (int)(c->room / (size_t)t->columns);
 	enum status st = OK;
 

@@ -1,7 +1,21 @@
 /* compute.c - what is computed for an action of a schedule; see execute.c */
+#include "base/tree.h"
 #include "engine/impl.h"
 
 #include <assert.h>
+
+/* Micro-batches of one of the replicas that there are as if, and which one has one of ours. */
+static int turn_of(const struct engine *e)
+{
+	const struct engine_options *o = &e->options;
+
+	return o->as_if_dp ? o->micro_batches * o->grid.dp / o->as_if_dp : o->micro_batches;
+}
+
+static int leaf_of(const struct engine *e, int micro_batch)
+{
+	return micro_batch / turn_of(e);
+}
 
 /* Where a part and the next one are on the same stage, nothing is sent between them: the chunk
    of the part before, if it has the micro-batch; -1: it is elsewhere, or this is a trial. */
@@ -53,6 +67,8 @@ static void between_layers(void *arg, int layer, enum chunk_event event)
 	struct execution *x = &e->run;
 
 	spoil_result(e, &x->now, layer, event);
+	if (event == CHUNK_WEIGHT && (x->now.micro_batch + 1) % turn_of(e) == 0)
+		weights_add_leaf(&e->weights, layer, leaf_of(e, x->now.micro_batch));
 	if (event == CHUNK_WEIGHT && x->layer_done)
 		x->layer_done(x->layer_done_arg, layer);
 	else if (event == CHUNK_WEIGHT && x->now.weights) {
@@ -65,8 +81,8 @@ static void between_layers(void *arg, int layer, enum chunk_event event)
 
 /* Already divided by what the mean runs over, so that micro-batches simply add up. The
    gradient is that of the scaled loss. */
-enum status engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
-			struct view dy, int rows, struct error *err)
+enum status engine_loss(struct engine *e, const struct samples *s, int micro_batch, size_t row,
+			struct view y, struct view dy, int rows, struct error *err)
 {
 	const struct loss *loss = e->options.loss;
 	bool sliced = e->options.model->out_sliced;
@@ -79,12 +95,14 @@ enum status engine_loss(struct engine *e, const struct samples *s, size_t row, s
 		.rows = rows,
 		.columns = out,
 		.scale = (float)(e->scaler.scale / (e->run.divisor * loss->terms(out))),
-		.sum = &e->numbers[NUMBER_LOSS],
+		.sum = &e->losses[micro_batch],
 		.correct = e->run.training ? NULL : &e->numbers[NUMBER_CORRECT],
 		.slices = sliced ? e->slices : NULL,
 		.shard = sliced ? e->at.mp : 0,
-		.shards = sliced ? e->options.grid.mp : 1,
+		.shards = sliced ? e->options.model->mp : 1,
+		.held = sliced ? e->options.model->held : 1,
 		.stats = e->stats,
+		.unused = &e->numbers[NUMBER_UNUSED],
 		.sum_bytes = &e->sum_bytes};
 
 	return loss->run(&run, err);
@@ -112,27 +130,28 @@ static struct chunk_run run_of(struct engine *e, const struct action *a, struct 
 				    .flow = f,
 				    .number = a->chunk,
 				    .micro_batch = a->micro_batch};
-	return (struct chunk_run){.model = e->options.model,
-				  .weights = &e->weights,
-				  .chunk = c,
-				  .slot = s,
-				  .flow = f,
-				  .again = f ? NULL
-					     : buffers_again(&e->buffers.chunks[a->chunk]),
-				  .left_out = x->left_out,
-				  .hook = between_layers,
-				  .arg = e,
-				  .pass = {.dev = e->dev,
-					   .slices = e->slices,
-					   .shard = e->at.mp,
-					   .rows = x->rows,
-					   .sum_bytes = &e->sum_bytes,
-					   .seed = e->options.seed,
-					   .step = e->step,
-					   .first_row = first_row(e, a->micro_batch),
-					   .training = x->training,
-					   .cache = x->cache,
-					   .position = x->position}};
+	return (struct chunk_run){
+		.model = e->options.model,
+		.weights = &e->weights,
+		.chunk = c,
+		.slot = s,
+		.flow = f,
+		.again = f ? NULL : buffers_again(&e->buffers.chunks[a->chunk]),
+		.left_out = x->left_out,
+		.hook = between_layers,
+		.arg = e,
+		.pass = {.dev = e->dev,
+			 .slices = e->slices,
+			 .shard = e->at.mp,
+			 .level = tree_depth((unsigned)leaf_of(e, a->micro_batch)),
+			 .rows = x->rows,
+			 .sum_bytes = &e->sum_bytes,
+			 .seed = e->options.seed,
+			 .step = e->step,
+			 .first_row = first_row(e, a->micro_batch),
+			 .training = x->training,
+			 .cache = x->cache,
+			 .position = x->position}};
 }
 
 /* What the chunk before has made of a micro-batch. */
@@ -200,7 +219,7 @@ static enum status evaluate(struct engine *e, const struct action *a, struct err
 	if (e->run.take)
 		TRY(e->run.take(e->run.take_arg, y, err));
 	if (!e->run.cache) /* otherwise nobody knows what comes next */
-		TRY(engine_loss(e, &e->batch, 0, y, y, e->run.rows, err));
+		TRY(engine_loss(e, &e->batch, 0, 0, y, y, e->run.rows, err));
 out:
 	return st;
 }
@@ -243,8 +262,9 @@ static enum status enter_backward(struct engine *e, const struct action *a, stru
 		if (e->options.grad_sync == SYNC_MASTER)
 			TRY(master_loss(e, a->micro_batch, y, y, err));
 		else
-			TRY(engine_loss(e, &e->batch, (size_t)(a->micro_batch * e->run.rows), y,
-					y, e->run.rows, err));
+			TRY(engine_loss(e, &e->batch, a->micro_batch,
+					(size_t)(a->micro_batch * e->run.rows), y, y,
+					e->run.rows, err));
 	} else {
 		if (i < 0) /* a trial */
 			i = pool_take(&b->tops, a->micro_batch);
@@ -253,6 +273,16 @@ static enum status enter_backward(struct engine *e, const struct action *a, stru
 	spoil_flow(e, c, (*flow)->flow[c->count - 1], a->micro_batch);
 out:
 	return st;
+}
+
+/* Is there a gradient of the same chunk that that of an action is added to? They come in the
+   order of their micro-batches. */
+static bool accumulates(const struct engine *e, const struct action *a)
+{
+	int left = e->run.weights_left[a->chunk];
+
+	assert(e->run.layer_done || left == e->options.micro_batches - a->micro_batch);
+	return (e->options.micro_batches - left) % turn_of(e) > 0;
 }
 
 /* I, or the part of B that others wait for. */
@@ -271,7 +301,7 @@ static enum status backward_input(struct engine *e, const struct action *a,
 	*run = run_of(e, a, &b->slot[pool_find(&b->slots, a->micro_batch)], f);
 	if (weights != WEIGHTS_LATER) {
 		e->run.now.weights = e->run.weights_left[a->chunk] == 1;
-		run->pass.accumulate = e->run.weights_left[a->chunk] < e->options.micro_batches;
+		run->pass.accumulate = accumulates(e, a);
 	}
 	TRY(chunk_backward_input(run, dx, weights, !e->options.base, err));
 	e->run.dx_ready = pace_now(e->options.pace);
@@ -308,7 +338,7 @@ static enum status backward_weight(struct engine *e, const struct action *a, str
 	enum status st;
 
 	e->run.now.weights = *left == 1;
-	run.pass.accumulate = *left < e->options.micro_batches;
+	run.pass.accumulate = accumulates(e, a);
 	TRY(chunk_backward_weight(&run, err));
 	--*left;
 	TRY(engine_release(e, a, err));

@@ -1,6 +1,7 @@
 /* engine.c - making an engine; see engine.h */
 #include "engine/impl.h"
 #include "base/clock.h"
+#include "base/tree.h"
 #include "base/util.h"
 
 #include <assert.h>
@@ -119,7 +120,7 @@ static enum status allocate_stats(struct engine *e, struct error *err)
 {
 	const struct engine_options *o = &e->options;
 	size_t rows = (size_t)o->rows * (size_t)(o->grad_sync == SYNC_MASTER ? o->grid.dp : 1);
-	size_t slices = (size_t)(o->model->out_sliced ? o->grid.mp : 1);
+	size_t slices = (size_t)(o->model->out_sliced ? o->model->mp : 1);
 
 	if (!o->loss->labelled || !e->chunks[e->n_chunks - 1].ends)
 		return OK;
@@ -152,8 +153,13 @@ static enum status allocate(struct engine *e, struct error *err)
 
 	TRY(device_reserve(e->dev, o->rows, widest_result(o->model), err));
 	TRY(model_reserve(o->model, e->dev, err));
-	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, NUMBER_COUNT * sizeof(*e->numbers),
+	TRY(device_alloc(e->dev, MEMORY_WORKSPACE,
+			 (NUMBER_COUNT + (size_t)o->micro_batches) * sizeof(*e->numbers),
 			 "what kernels yield", (void **)&e->numbers, err));
+	e->losses = e->numbers + NUMBER_COUNT;
+	e->yielded = calloc(NUMBER_COUNT + (size_t)o->micro_batches, sizeof(*e->yielded));
+	if (!e->yielded)
+		return FAIL(err, ERR_MEMORY, "no memory for %d losses", o->micro_batches);
 	if (engine_needs_batch(e))
 		TRY(allocate_samples(e, &e->batch, (size_t)engine_batch_rows(e), err));
 	TRY(allocate_stats(e, err));
@@ -243,8 +249,12 @@ static enum status build_training(struct engine *e, bool computes, struct error 
 				    .bucket_bytes = o->bucket_bytes,
 				    .zero = o->zero,
 				    .overlap = !o->base};
-	enum status st;
+	enum status st = OK;
 
+	if (o->as_if_dp)
+		TRY(device_alloc(e->dev, MEMORY_WORKSPACE, sizeof(*e->squares),
+				 "the squares of gradients", (void **)&e->squares, err));
+	sync.exact = e->squares;
 	TRY(sync_init(&e->sync, &e->weights, e->chunks, e->n_chunks, &groups, &sync, err));
 	TRY(optim_init(&e->optim, e->dev, &o->optimizer, sync_state_size(&e->sync), o->type,
 		       o->grad_type, err));
@@ -264,6 +274,9 @@ static enum status build(struct engine *e, struct error *err)
 		.plan = !computes,
 		.forward_only = o->forward_only,
 		.seed = o->seed,
+		.as_if = o->as_if_dp > 0,
+		.levels = o->as_if_dp ? tree_buffers(o->as_if_dp / o->grid.dp) : 1,
+		.lines = o->as_if_dp ? o->grid.dp : 1, /* slices cut no line */
 		.share_params = (o->zero || o->grad_sync == SYNC_MASTER) && o->grid.dp > 1};
 	const struct schedule *schedule = o->forward_only ? &e->forward : o->schedule;
 	enum status st;
@@ -298,6 +311,10 @@ enum status engine_create(struct engine **out, struct device *dev,
 	e->number = options->plan ? options->plan_rank : comm_rank(options->world);
 	e->at = grid_coords(&e->options.grid, e->number);
 	assert(options->plan || comm_size(options->world) == e->ranks);
+	assert(!options->as_if_dp ||
+	       (tree_has(options->as_if_dp) && options->as_if_dp % options->grid.dp == 0 &&
+		options->micro_batches * options->grid.dp % options->as_if_dp == 0));
+	assert(options->model->mp == options->model->held * options->grid.mp);
 	e->scaler = options->scaler;
 	if (e->scaler.scale == 0)
 		e->scaler.scale = 1;
@@ -327,6 +344,7 @@ void engine_free(struct engine *e)
 	device_free(e->dev, e->batch.memory);
 	device_free(e->dev, e->stats);
 	device_free(e->dev, e->numbers);
+	device_free(e->dev, e->squares);
 	schedule_release(&e->forward);
 	execution_release(e);
 	buffers_release(&e->buffers);
@@ -339,6 +357,7 @@ void engine_free(struct engine *e)
 	comm_free(e->slices);
 	comm_free(e->replicas);
 	free(e->chunks);
+	free(e->yielded);
 	free(e);
 }
 

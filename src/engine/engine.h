@@ -45,8 +45,11 @@ struct engine_options {
 	/* Borrowed, like everything else that is pointed to. */
 	const struct model *model;
 	const struct loss *loss;
-	int rows;		 /* of a micro-batch */
-	int micro_batches;	 /* per step and replica */
+	int rows;	   /* of a micro-batch */
+	int micro_batches; /* per step and replica */
+	/* The same bits on every grid: as if there were so many replicas, of which each has its
+	   part of ours; a power of two, like those that there are. 0: as it comes. */
+	int as_if_dp;
 	struct update optimizer; /* hyper-parameters */
 	double clip;
 	uint64_t seed;

@@ -57,15 +57,12 @@ out:
 /* What this rank has found: the loss is known to all slices of a layer. */
 static struct report own_report(const struct engine *e)
 {
-	double numbers[NUMBER_COUNT];
+	struct report r = {0};
 
-	device_numbers(e->dev, e->numbers, NUMBER_COUNT, numbers);
 	if (e->at.mp > 0 || e->at.dp > 0)
-		return (struct report){0};
-	return (struct report){
-		.loss = numbers[NUMBER_LOSS] /
-			(e->run.divisor * e->options.loss->terms(e->options.model->out)),
-		.correct = numbers[NUMBER_CORRECT]};
+		return r;
+	r.correct = engine_read_numbers(e, &r.loss)[NUMBER_CORRECT];
+	return r;
 }
 
 /* The first replica does it. */
@@ -75,7 +72,7 @@ static enum status evaluate_all(struct engine *e, int64_t samples, struct held_o
 	struct report sum;
 	enum status st = OK;
 
-	device_clear(e->dev, e->numbers, NUMBER_COUNT);
+	engine_clear_numbers(e);
 	e->run.training = false;
 	e->run.divisor = (double)samples;
 	for (; h.first < samples && e->at.dp == 0; h.first += h.rows) {
@@ -86,7 +83,7 @@ static enum status evaluate_all(struct engine *e, int64_t samples, struct held_o
 		TRY(evaluate(e, &h, err));
 	}
 	TRY(engine_exchange(e, own_report(e), &sum, err));
-	out->loss = sum.loss;
+	out->loss = engine_mean_loss(e, &sum.loss);
 	if (e->options.loss->labelled)
 		out->accuracy = sum.correct / (double)samples;
 out:

@@ -79,6 +79,10 @@ enum status engine_open_groups(struct engine *e, struct error *err)
 		TRY(comm_create(&e->slices, world, COMM_FOR_SLICES, ranks,
 				grid_group(grid, e->number, GRID_MP, ranks), err));
 	TRY(open_holders(e, err));
+	if (e->options.as_if_dp && e->replicas)
+		comm_set_order(e->replicas, COMM_IN_TREE);
+	if (e->options.as_if_dp && e->slices)
+		comm_set_order(e->slices, COMM_IN_TREE);
 	e->pipe = world;
 	if (device_is_virtual(e->dev))
 		TRY(open_links(e, ranks, err));

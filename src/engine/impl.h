@@ -2,6 +2,7 @@
 #ifndef KOLM_ENGINE_IMPL_H
 #define KOLM_ENGINE_IMPL_H
 
+#include "base/exact.h"
 #include "engine/buffers.h"
 #include "engine/engine.h"
 #include "model/cache.h"
@@ -9,7 +10,7 @@
 #include "optim/optim.h"
 
 /* Numbers that kernels leave in device memory; the step reads them once. */
-enum { NUMBER_LOSS, NUMBER_SQUARES, NUMBER_CORRECT, NUMBER_UNUSED, NUMBER_COUNT };
+enum { NUMBER_SQUARES, NUMBER_CORRECT, NUMBER_UNUSED, NUMBER_COUNT };
 
 /* Samples in device memory: inputs, then targets or labels, in one piece. */
 struct samples {
@@ -93,6 +94,9 @@ struct engine {
 	struct view outputs, gradients;
 	float *stats;		/* of slices of classes, for the loss; or NULL */
 	double *numbers;	/* (NUMBER_COUNT), in device memory */
+	double *losses;		/* (micro-batches), behind them */
+	double *yielded;	/* all of them, as engine_read_numbers has found them */
+	struct exact *squares;	/* in device memory, or NULL; see sync.h */
 	struct report *reports; /* (ranks) what each rank knows of a step */
 	struct execution run;
 	/* Of a sequence that is continued, see engine_feed: for the ranks of the last stage the
@@ -118,7 +122,8 @@ struct engine {
 
 /* What a rank adds to what all know of a step. */
 struct report {
-	double loss, squares, correct, stop;
+	struct exact loss, squares; /* the same sums in any order */
+	double correct, stop;
 	double keep; /* of the sum: rank 0's */
 	struct engine_word word;
 };
@@ -149,9 +154,14 @@ bool engine_holders(const struct engine *e, int stages[2]);
 /* step.c: fails if something has before; and: this has, nothing goes on. */
 enum status engine_check(const struct engine *e, struct error *err);
 void engine_give_up(struct engine *e);
-/* Everybody's reports added up, in the same order on all ranks. */
+/* Everybody's reports added up, the same on all ranks. */
 enum status engine_exchange(struct engine *e, struct report own, struct report *sum,
 			    struct error *err);
+/* What kernels are to yield is 0; what they have yielded, with the loss of all micro-batches;
+   the mean of what all ranks have. */
+void engine_clear_numbers(struct engine *e);
+const double *engine_read_numbers(const struct engine *e, struct exact *loss);
+double engine_mean_loss(const struct engine *e, const struct exact *sum);
 /* Signals that ask for an end. */
 int engine_stop(const struct engine *e);
 /* In 16 bit, or when clipping, the gradients are looked at before they are used. */
@@ -187,10 +197,10 @@ enum status engine_compute(struct engine *e, const struct action *a, const struc
 			   struct error *err);
 /* Give back what the micro-batch of an action holds. */
 enum status engine_release(struct engine *e, const struct action *a, struct error *err);
-/* Loss of rows samples whose outputs are y, from a row of the samples on; its gradient in dy.
- */
-enum status engine_loss(struct engine *e, const struct samples *s, size_t row, struct view y,
-			struct view dy, int rows, struct error *err);
+/* Loss of rows samples whose outputs are y, from a row of the samples on, added to that of a
+   micro-batch; its gradient in dy. */
+enum status engine_loss(struct engine *e, const struct samples *s, int micro_batch, size_t row,
+			struct view y, struct view dy, int rows, struct error *err);
 
 /* master.c: where DataParallel does something else: the weights before the first micro-batch,
    the inputs of one, its loss, the sums. */

@@ -80,8 +80,8 @@ enum status master_loss(struct engine *e, int micro_batch, struct view y, struct
 
 	TRY(distribute(e, e->outputs, y, true, err));
 	if (e->at.dp == 0)
-		TRY(engine_loss(e, &e->all, (size_t)(micro_batch * all), e->outputs,
-				e->gradients, all, err));
+		TRY(engine_loss(e, &e->all, micro_batch, (size_t)(micro_batch * all),
+				e->outputs, e->gradients, all, err));
 	TRY(distribute(e, e->gradients, dy, false, err));
 out:
 	return st;

@@ -32,29 +32,38 @@ static bool is_idle(const struct engine *e)
 	return e->options.grad_sync == SYNC_MASTER && e->at.dp > 0;
 }
 
-/* A block of what this rank has of a tensor, in rows and columns of the whole. */
+/* Shards and their blocks that this rank has of a tensor, as one number. */
+static int count_parts(const struct engine *e, int tensor)
+{
+	return weights_shards(&e->weights, tensor) *
+	       tensor_blocks(&e->options.model->tensors[tensor]);
+}
+
+/* One of them, in rows and columns of the whole. */
 static struct region part_here(const struct engine *e, enum engine_array array, int tensor,
-			       int block)
+			       int part)
 {
 	const struct tensor *t = &e->options.model->tensors[tensor];
-	int mp = e->options.grid.mp;
-	struct tensor_piece p = tensor_piece(t, mp, e->at.mp, block);
+	int mp = e->options.model->mp, held = part / tensor_blocks(t);
+	int shard = e->at.mp * e->options.model->held + held;
+	struct tensor_piece p = tensor_piece(t, mp, shard, part % tensor_blocks(t));
 	struct region r = {.array = array,
 			   .tensor = tensor,
+			   .held = held,
 			   .row = p.row,
 			   .rows = p.rows,
 			   .columns = tensor_own_columns(t, mp),
 			   .own = p.own};
 
-	r.column = t->split == SPLIT_COLUMNS ? r.columns * e->at.mp : 0;
+	r.column = t->split == SPLIT_COLUMNS ? r.columns * shard : 0;
 	return r;
 }
 
 /* The same without what other replicas, slices and stages keep. */
 static struct region share_of(const struct engine *e, enum engine_array array, int tensor,
-			      int block)
+			      int part)
 {
-	struct region r = part_here(e, array, tensor, block);
+	struct region r = part_here(e, array, tensor, part);
 	bool alone = e->options.grad_sync == SYNC_MASTER;
 	int replicas = alone ? 1 : e->options.grid.dp, rows = r.rows;
 	int begin = (int)part_begin(rows, e->at.dp, replicas);
@@ -75,7 +84,6 @@ static size_t elements(const struct region *r)
 /* All regions of this rank, to out if that is not NULL; how many. */
 static int list(const struct engine *e, struct region *out, size_t *bytes)
 {
-	const struct tensor *tensors = e->options.model->tensors;
 	int n = 0;
 
 	*bytes = 0;
@@ -85,8 +93,8 @@ static int list(const struct engine *e, struct region *out, size_t *bytes)
 						      (enum engine_array)a) &&
 				    e->weights.at[t] != WEIGHTS_ELSEWHERE;
 
-			for (int b = 0; here && b < tensor_blocks(&tensors[t]); b++) {
-				struct region r = share_of(e, (enum engine_array)a, t, b);
+			for (int p = 0; here && p < count_parts(e, t); p++) {
+				struct region r = share_of(e, (enum engine_array)a, t, p);
 
 				if (!r.rows)
 					continue;
@@ -194,8 +202,9 @@ static void take_rows(const struct take_job *job, int i, int part, int parts)
 	int rows = (int)part_begin(r->rows, part + 1, parts) - begin;
 
 	if (rows)
-		weights_read_rows(&e->weights, job->flat, DTYPE_F32, r->tensor, r->own + begin,
-				  rows, job->s->values[i] + (size_t)begin * (size_t)r->columns);
+		weights_read_rows(&e->weights, job->flat, DTYPE_F32, r->tensor, r->held,
+				  r->own + begin, rows,
+				  job->s->values[i] + (size_t)begin * (size_t)r->columns);
 }
 
 static void take_part(void *arg, int part, int parts)
@@ -258,7 +267,8 @@ static enum status read_block(struct engine *e, struct region all, void *flat, e
 		r.own = all.own + row;
 		r.rows = imin(most, all.rows - row);
 		TRY(source(arg, &r, values, err));
-		weights_write_rows(&e->weights, flat, type, r.tensor, r.own, r.rows, values);
+		weights_write_rows(&e->weights, flat, type, r.tensor, r.held, r.own, r.rows,
+				   values);
 	}
 out:
 	return st;
@@ -276,10 +286,9 @@ static enum status restore_array(struct engine *e, enum engine_array array, floa
 		flat = e->passage.flat;
 	}
 	for (int t = 0; t < e->options.model->n_tensors; t++)
-		for (int b = 0; e->weights.at[t] != WEIGHTS_ELSEWHERE &&
-				b < tensor_blocks(&e->options.model->tensors[t]);
-		     b++)
-			TRY(read_block(e, part_here(e, array, t, b), flat, type, block, source,
+		for (int p = 0; e->weights.at[t] != WEIGHTS_ELSEWHERE && p < count_parts(e, t);
+		     p++)
+			TRY(read_block(e, part_here(e, array, t, p), flat, type, block, source,
 				       arg, err));
 	if (state && e->sync.zero)
 		sync_keep(&e->sync, flat, state);

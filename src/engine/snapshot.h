@@ -23,7 +23,8 @@ struct region {
 	enum engine_array array;
 	int tensor;
 	int row, rows, column, columns;
-	int own; /* the row of this rank's part that it begins with */
+	int held; /* of the rank's shards, the one that has it */
+	int own;  /* the row of that shard that it begins with */
 };
 
 struct snapshot {

@@ -52,9 +52,10 @@ static void shift_rows(struct engine *e, int tensor)
 	const struct tensor *t = &w->model->tensors[tensor];
 	float *row = malloc((size_t)t->columns * sizeof(*row));
 
-	for (int r = tensor_own_rows(t, w->model->mp, w->shard) - 1; row && r > 0; r--) {
-		weights_read_rows(w, w->grad, w->grad_type, tensor, r - 1, 1, row);
-		weights_write_rows(w, w->grad, w->grad_type, tensor, r, 1, row);
+	for (int r = tensor_own_rows(t, w->model->mp, w->shard * w->model->held) - 1;
+	     row && r > 0; r--) {
+		weights_read_rows(w, w->grad, w->grad_type, tensor, 0, r - 1, 1, row);
+		weights_write_rows(w, w->grad, w->grad_type, tensor, 0, r, 1, row);
 	}
 	free(row);
 }

@@ -78,8 +78,8 @@ enum status engine_exchange(struct engine *e, struct report own, struct report *
 		     (size_t)e->ranks * sizeof(*e->reports), DTYPE_BYTE, 0, err));
 	*sum = (struct report){.keep = e->reports[0].keep};
 	for (int i = 0; i < e->ranks; i++) {
-		sum->loss += e->reports[i].loss;
-		sum->squares += e->reports[i].squares;
+		exact_merge(&sum->loss, &e->reports[i].loss);
+		exact_merge(&sum->squares, &e->reports[i].squares);
 		sum->correct += e->reports[i].correct;
 		sum->stop = fmax(sum->stop, e->reports[i].stop);
 		sum->word.asked = fmax(sum->word.asked, e->reports[i].word.asked);
@@ -101,26 +101,49 @@ out:
 	return st;
 }
 
+void engine_clear_numbers(struct engine *e)
+{
+	device_clear(e->dev, e->numbers, NUMBER_COUNT + (size_t)e->options.micro_batches);
+	if (e->squares)
+		device_clear_exact(e->dev, e->squares, 1);
+}
+
+const double *engine_read_numbers(const struct engine *e, struct exact *loss)
+{
+	size_t n = (size_t)e->options.micro_batches;
+
+	device_numbers(e->dev, e->numbers, NUMBER_COUNT + n, e->yielded);
+	exact_add_all(loss, e->yielded + NUMBER_COUNT, n);
+	return e->yielded;
+}
+
+double engine_mean_loss(const struct engine *e, const struct exact *sum)
+{
+	const struct engine_options *o = &e->options;
+
+	if (device_is_virtual(e->dev))
+		return NAN; /* nothing was computed */
+	return exact_value(sum) / (e->run.divisor * o->loss->terms(o->model->out));
+}
+
 /* What this rank knows of the step: the only time that it looks into the device's memory. The
    loss is known to all slices of a layer; squares are what this rank alone adds. */
 static struct report report_of(const struct engine *e)
 {
 	const struct engine_options *o = &e->options;
 	const struct engine_observer *by = &o->observer;
-	double numbers[NUMBER_COUNT];
+	struct report r = {.stop = engine_stop(e),
+			   .keep = o->keep_ms > 0 && clock_ms() - e->kept_at > o->keep_ms,
+			   .word = by->word ? by->word(by->arg) : (struct engine_word){0}};
+	const double *numbers = engine_read_numbers(e, &r.loss);
 
-	device_numbers(e->dev, e->numbers, NUMBER_COUNT, numbers);
-	if (device_is_virtual(e->dev))
-		numbers[NUMBER_LOSS] = NAN; /* nothing was computed */
-	return (struct report){
-		.loss = e->at.mp == 0 && e->chunks[e->n_chunks - 1].ends
-				? numbers[NUMBER_LOSS] /
-					  (e->run.divisor * o->loss->terms(o->model->out))
-				: 0,
-		.squares = numbers[NUMBER_SQUARES],
-		.stop = engine_stop(e),
-		.keep = o->keep_ms > 0 && clock_ms() - e->kept_at > o->keep_ms,
-		.word = by->word ? by->word(by->arg) : (struct engine_word){0}};
+	if (e->at.mp > 0) /* the first slice has the same */
+		exact_clear(&r.loss);
+	if (e->squares)
+		device_exact(e->dev, e->squares, 1, &r.squares);
+	else
+		exact_add(&r.squares, numbers[NUMBER_SQUARES]);
+	return r;
 }
 
 bool engine_looks(const struct engine *e)
@@ -138,13 +161,13 @@ static enum status look_and_update(struct engine *e, bool idle, struct report *s
 	if (!idle)
 		sync_squares(&e->sync, &e->numbers[NUMBER_SQUARES]);
 	TRY(engine_exchange(e, report_of(e), sum, err));
-	norm = sqrt(sum->squares) / scale;
+	norm = sqrt(exact_value(&sum->squares)) / scale;
 	/* Everybody has the same sum: not finite if one gradient anywhere is not. */
 	result->skipped = e->options.type != DTYPE_F32 && !isfinite(norm);
 	if (!result->skipped) {
 		optim_begin(&e->optim, optim_clip_scale(norm, e->options.clip) / scale);
 		if (!idle && !spoil_update(e))
-			sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED]);
+			sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED], false);
 		TRY(sync_share(&e->sync, err));
 	}
 	TRY(scaler_update(&e->scaler, result->skipped, err));
@@ -162,13 +185,13 @@ static enum status just_update(struct engine *e, bool idle, struct report *sum,
 
 	optim_begin(&e->optim, 1);
 	if (!idle && !spoil_update(e))
-		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_SQUARES]);
+		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_SQUARES], true);
 	TRY(sync_share(&e->sync, err));
 	own = report_of(e);
 	if (!e->sync.zero && e->at.dp > 0)
-		own.squares = 0; /* the first replica has the same */
+		exact_clear(&own.squares); /* the first replica has the same */
 	TRY(engine_exchange(e, own, sum, err));
-	e->run.result->grad_norm = sqrt(sum->squares);
+	e->run.result->grad_norm = sqrt(exact_value(&sum->squares));
 out:
 	return st;
 }
@@ -190,7 +213,7 @@ enum status engine_update(struct engine *e, struct error *err)
 		TRY(look_and_update(e, idle, &sum, err));
 	else
 		TRY(just_update(e, idle, &sum, err));
-	result->loss = sum.loss;
+	result->loss = engine_mean_loss(e, &sum.loss);
 	result->stop = (int)sum.stop;
 	result->keep = sum.keep > 0;
 	result->word = sum.word;
@@ -219,7 +242,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	e->run.divisor = (double)engine_batch_rows(e) * e->options.grid.dp;
 	watch_begin_step(e);
 	engine_reach(e, AT_STEP, 0);
-	device_clear(e->dev, e->numbers, NUMBER_COUNT);
+	engine_clear_numbers(e);
 	st = engine_execute(e, &e->options.schedule->orders[e->at.pp], err);
 	if (st != OK) {
 		engine_give_up(e);

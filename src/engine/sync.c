@@ -36,6 +36,21 @@ static void cut(struct sync *s, const struct chunk *chunks, int n_chunks, size_t
 			(struct bucket){.begin = w->shared, .end = w->size, .deferred = true};
 }
 
+/* Complete when the first chunk is, or the pipeline. */
+static void take_all(struct sync *s, const struct chunk *chunks)
+{
+	const struct weights *w = s->weights;
+	/* Other stages have the same of what is shared: in slices of its own. */
+	bool apart = s->exact && w->size > w->shared && w->shared > 0;
+
+	s->buckets[s->n_buckets++] = (struct bucket){.end = apart ? w->shared : w->size,
+						     .first_layer = chunks[0].first,
+						     .deferred = !apart && w->size > w->shared};
+	if (apart)
+		s->buckets[s->n_buckets++] =
+			(struct bucket){.begin = w->shared, .end = w->size, .deferred = true};
+}
+
 enum status sync_init(struct sync *s, const struct weights *w, const struct chunk *chunks,
 		      int n_chunks, const struct sync_groups *groups,
 		      const struct sync_options *o, struct error *err)
@@ -48,18 +63,17 @@ enum status sync_init(struct sync *s, const struct weights *w, const struct chun
 			   .number = o->number,
 			   .kind = o->kind,
 			   .zero = o->zero && o->count > 1,
-			   .overlap = o->overlap && o->kind == SYNC_DDP};
+			   .overlap = o->overlap && o->kind == SYNC_DDP,
+			   .exact = o->exact};
 	for (int c = 0; c < n_chunks; c++)
 		layers += chunks[c].count;
-	s->buckets = calloc((size_t)layers + 1, sizeof(*s->buckets));
+	s->buckets = calloc((size_t)layers + 2, sizeof(*s->buckets));
 	if (!s->buckets)
 		return FAIL(err, ERR_MEMORY, "no memory for %d buckets", layers);
 	if (o->kind == SYNC_DDP)
 		cut(s, chunks, n_chunks, o->bucket_bytes);
-	else /* complete when the first chunk is */
-		s->buckets[s->n_buckets++] = (struct bucket){.end = w->size,
-							     .first_layer = chunks[0].first,
-							     .deferred = w->size > w->shared};
+	else
+		take_all(s, chunks);
 	return OK;
 }
 
@@ -70,8 +84,8 @@ void sync_release(struct sync *s)
 }
 
 /* This replica's slice of a bucket, or all of it. */
-static void range_of(const struct sync *s, const struct bucket *b, bool slice, size_t *begin,
-		     size_t *end)
+void sync_range(const struct sync *s, const struct bucket *b, bool slice, size_t *begin,
+		size_t *end)
 {
 	int64_t n = (int64_t)(b->end - b->begin);
 
@@ -81,7 +95,7 @@ static void range_of(const struct sync *s, const struct bucket *b, bool slice, s
 
 void sync_own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end)
 {
-	range_of(s, b, s->zero, begin, end);
+	sync_range(s, b, s->zero, begin, end);
 }
 
 size_t sync_state_begin(const struct sync *s, const struct bucket *b)
@@ -201,30 +215,56 @@ enum status sync_reduce(struct sync *s, struct error *err)
 }
 
 /* A sum of some gradients over a group. */
-static enum status join(struct sync *s, struct comm *group, size_t begin, size_t end,
-			struct error *err)
+static enum status join(struct sync *s, struct comm *group, enum comm_op op, size_t begin,
+			size_t end, struct error *err)
 {
 	enum dtype type = s->weights->grad_type;
 	struct bucket b = {.begin = begin, .end = end};
 	enum status st;
 
-	comm_start(group, COMM_ALLREDUCE, open_bucket(s, &b, s->weights->grad, type),
-		   end - begin, type, 0, &b.request);
+	comm_start(group, op, open_bucket(s, &b, s->weights->grad, type), end - begin, type, 0,
+		   &b.request);
 	TRY(close_bucket(s, &b, s->weights->grad, type, err)); /* it is on our stack */
 	s->bytes += (int64_t)((end - begin) * dtype_size(type));
 out:
 	return st;
 }
 
-enum status sync_join(struct sync *s, struct error *err)
+/* Add up what other stages and slices have of the deferred ones. */
+static enum status join_parts(struct sync *s, struct error *err)
 {
 	const struct weights *w = s->weights;
 	enum status st = OK;
 
 	if (s->groups.holders)
-		TRY(join(s, s->groups.holders, w->shared, w->partial, err));
+		TRY(join(s, s->groups.holders, COMM_ALLREDUCE, w->shared, w->partial, err));
 	if (w->size > w->partial)
-		TRY(join(s, s->groups.slices, w->partial, w->size, err));
+		TRY(join(s, s->groups.slices, COMM_ALLREDUCE, w->partial, w->size, err));
+out:
+	return st;
+}
+
+/* The same bits on every grid: what was added to tensors of other layers, summed over the
+   replicas like those, is there now, or on the other stage. */
+static enum status join_sums(struct sync *s, struct error *err)
+{
+	const struct weights *w = s->weights;
+	size_t extra = w->size - w->shared, begin, end;
+	enum status st = OK;
+
+	if (w->partial == w->shared)
+		return OK;
+	if (!s->groups.holders && s->groups.replicas)
+		TRY(join(s, s->groups.replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
+			 w->size, w->size + extra, err));
+	sync_range(s, &(struct bucket){.begin = w->shared, .end = w->size}, s->zero, &begin,
+		   &end);
+	if (begin == end)
+		return OK;
+	if (s->groups.holders)
+		TRY(join(s, s->groups.holders, COMM_ALLREDUCE, begin, end, err));
+	else
+		weights_add_gradients(w, begin, w->size + (begin - w->shared), end - begin);
 out:
 	return st;
 }
@@ -233,76 +273,17 @@ enum status sync_finish(struct sync *s, struct error *err)
 {
 	enum status st;
 
-	TRY(sync_join(s, err));
+	if (!s->exact)
+		TRY(join_parts(s, err));
 	TRY(reduce(s, true, err));
 	for (int i = 0; i < s->n_buckets; i++)
 		if (s->buckets[i].request.kind != REQUEST_NONE)
 			TRY(close_bucket(s, &s->buckets[i], s->weights->grad,
 					 s->weights->grad_type, err));
+	if (s->exact)
+		TRY(join_sums(s, err));
 out:
 	return st;
-}
-
-/* Take back the squares of what is counted elsewhere, in a range. */
-static void leave_out_others(const struct sync *s, size_t begin, size_t end, double *squares)
-{
-	const struct weights *w = s->weights;
-
-	for (int i = 0; i < w->model->n_tensors; i++) {
-		size_t a = w->at[i], b;
-
-		if (a == WEIGHTS_ELSEWHERE || weights_is_counted(w, i))
-			continue;
-		b = a + weights_tensor_size(w, i);
-		a = a > begin ? a : begin;
-		b = b < end ? b : end;
-		if (a < b)
-			device_sum_squares(w->dev, flat_at(w->grad, w->grad_type, a),
-					   w->grad_type, b - a, -1, squares);
-	}
-}
-
-void sync_squares(const struct sync *s, double *squares)
-{
-	const struct weights *w = s->weights;
-	bool slice = s->kind != SYNC_MASTER; /* the master alone has the sums */
-
-	for (int i = 0; i < s->n_buckets; i++) {
-		size_t begin, end;
-
-		range_of(s, &s->buckets[i], slice, &begin, &end);
-		device_sum_squares(w->dev, flat_at(w->grad, w->grad_type, begin), w->grad_type,
-				   end - begin, 1, squares);
-		leave_out_others(s, begin, end, squares);
-	}
-}
-
-/* Weight decay is not for all of it. */
-static void update_range(const struct sync *s, struct optim *o, size_t begin, size_t end,
-			 size_t state, double *squares)
-{
-	const struct weights *w = s->weights;
-
-	for (size_t at = begin, next; at < end; at = next) {
-		bool decays;
-
-		next = weights_run(w, at, &decays);
-		next = next < end ? next : end;
-		optim_apply(o, flat_at(w->param, w->type, at),
-			    flat_at(w->grad, w->grad_type, at), state + at - begin, next - at,
-			    decays, squares);
-	}
-}
-
-void sync_update(struct sync *s, struct optim *o, double *squares)
-{
-	for (int i = 0; i < s->n_buckets; i++) {
-		size_t begin, end;
-
-		sync_own_range(s, &s->buckets[i], &begin, &end);
-		update_range(s, o, begin, end, sync_state_begin(s, &s->buckets[i]), squares);
-		leave_out_others(s, begin, end, squares);
-	}
 }
 
 enum status sync_share_array(struct sync *s, void *flat, enum dtype type, struct error *err)

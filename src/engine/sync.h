@@ -8,7 +8,9 @@
  * gathers the others'.
  *
  * What other stages or slices have a part of the gradient of is a bucket of its own, which is
- * complete when the whole pipeline is: first those parts are added up, then the replicas.
+ * complete when the whole pipeline is: first those parts are added up, then the replicas. Where
+ * a step is to have the same bits on every grid, it is the other way round: which stages have
+ * a part is a matter of the grid, and each part is then summed over the replicas on its own.
  */
 #ifndef KOLM_ENGINE_SYNC_H
 #define KOLM_ENGINE_SYNC_H
@@ -49,6 +51,9 @@ struct sync {
 	int count, number; /* how many replicas there are, and which this is */
 	enum grad_sync kind;
 	bool zero, overlap;
+	/* The same bits on every grid: takes the squares of gradients, in device memory; or
+	   NULL. */
+	struct exact *exact;
 	struct bucket *buckets; /* the first to be complete first */
 	int n_buckets;
 	int64_t bytes; /* brought to collectives so far */
@@ -59,6 +64,7 @@ struct sync_options {
 	enum grad_sync kind;
 	size_t bucket_bytes;
 	bool zero, overlap;
+	struct exact *exact;
 };
 
 enum status sync_init(struct sync *s, const struct weights *w, const struct chunk *chunks,
@@ -77,14 +83,14 @@ bool sync_waits_for(const struct sync *s, int chunk);
 enum status sync_reduce(struct sync *s, struct error *err);
 /* The pipeline is through: have what is deferred, and wait until all sums are there. */
 enum status sync_finish(struct sync *s, struct error *err);
-/* A part of that: add up what other stages and slices have of the deferred ones. */
-enum status sync_join(struct sync *s, struct error *err);
 
 /* To *squares, in device memory: this replica's share of the sum of squares of the gradients,
-   parameters that other slices have too left out: the shares of all replicas add up to it. */
+   parameters that other slices have too left out: the shares of all replicas add up to it.
+   Where there is an exact sum, that takes it. */
 void sync_squares(const struct sync *s, double *squares);
-/* Update what is ours; the squares of its gradients likewise. */
-void sync_update(struct sync *s, struct optim *o, double *squares);
+/* Update what is ours; the squares of its gradients likewise, an exact sum only if they are
+   wanted. */
+void sync_update(struct sync *s, struct optim *o, double *squares, bool wanted);
 /* 16-bit training: from the fp32 parameters that the optimizer keeps to those that the layers
    use, on all replicas. */
 enum status sync_fill_params(struct sync *s, const struct optim *o, struct error *err);
@@ -93,8 +99,11 @@ enum status sync_share(struct sync *s, struct error *err);
 /* Where the state is sharded, every replica has its slice of each bucket of an array: give it
    to all. */
 enum status sync_share_array(struct sync *s, void *flat, enum dtype type, struct error *err);
-/* The part of a bucket that this rank updates; where its state begins: behind that of those
-   before it, which is ours alone, or otherwise where the bucket itself does. */
+/* This replica's slice of a bucket, or all of it; the part that this rank updates; where its
+   state begins: behind that of those before it, which is ours alone, or otherwise where the
+   bucket itself does. */
+void sync_range(const struct sync *s, const struct bucket *b, bool slice, size_t *begin,
+		size_t *end);
 void sync_own_range(const struct sync *s, const struct bucket *b, size_t *begin, size_t *end);
 size_t sync_state_begin(const struct sync *s, const struct bucket *b);
 

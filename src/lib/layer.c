@@ -280,9 +280,9 @@ static struct view tensor_of(const struct kolm_pass *pass, int k, bool gradient)
 	if (k < 0 || k >= pass->layer->n_tensors)
 		return (struct view){0};
 	if (gradient)
-		return (struct view){pass_grad(pass->pass, pass->layer, k),
+		return (struct view){pass_grad(pass->pass, pass->layer, k, 0),
 				     (size_t)layer_in(pass->layer), w->grad_type};
-	return (struct view){pass_param(pass->pass, pass->layer, k),
+	return (struct view){pass_param(pass->pass, pass->layer, k, 0),
 			     (size_t)layer_in(pass->layer), w->type};
 }
 

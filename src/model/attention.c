@@ -12,6 +12,7 @@ static const struct attention_config *config_of(const struct layer *l)
 	return l->config;
 }
 
+/* Of one shard. */
 static int own_heads(const struct layer *l)
 {
 	return config_of(l)->heads / l->mp;
@@ -30,13 +31,12 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	assert(l->in == (c->heads + 2 * c->kv_heads) * c->width);
 	assert(l->mp == 1 || l->in_sliced);
 	if (c->heads % l->mp || c->kv_heads % l->mp) {
-		FAIL(err, ERR_USAGE,
-		     "%d heads, of which %d have keys, do not divide by --mp %d", c->heads,
-		     c->kv_heads, l->mp);
+		FAIL(err, ERR_USAGE, "%d heads, of which %d have keys, do not divide by %s%d",
+		     c->heads, c->kv_heads, layer_split_option(l), l->mp);
 		return HINT(err, "every rank needs whole heads, and as many as the others");
 	}
 	l->out = c->heads * c->width;
-	layer_save(l, own_heads(l), true); /* the logarithms of their sums */
+	layer_save(l, own_heads(l) * l->held, true); /* the logarithms of their sums */
 	l->needs_y = true;
 	return OK;
 }
@@ -62,22 +62,23 @@ struct dropout attention_dropout(const struct layer *l, uint64_t seed, int64_t s
 		.columns = l->sequence};
 }
 
-/* Queries, keys and values, or their gradients, in a matrix of all three. */
+/* Queries, keys and values of a shard, or their gradients, in a matrix of all three. */
 struct parts {
 	struct view q, k, v;
 };
 
-static struct parts parts_of(const struct layer *l, struct view all)
+static struct parts parts_of(const struct layer *l, struct view all, int held)
 {
 	int width = config_of(l)->width, q = own_heads(l) * width, k = own_kv_heads(l) * width;
 
+	all = view_at(all, held * (q + 2 * k));
 	return (struct parts){all, view_at(all, q), view_at(all, q + k)};
 }
 
-static struct attention attention_of(const struct layer *l, const struct pass *p)
+static struct attention attention_of(const struct layer *l, const struct pass *p, int held)
 {
 	const struct attention_config *c = config_of(l);
-	struct parts in = parts_of(l, p->x);
+	struct parts in = parts_of(l, p->x, held);
 
 	return (struct attention){.sequences = p->rows / l->sequence,
 				  .queries = l->sequence,
@@ -89,14 +90,14 @@ static struct attention attention_of(const struct layer *l, const struct pass *p
 				  .q = in.q,
 				  .k = in.k,
 				  .v = in.v,
-				  .out = p->y,
-				  .saved = p->saved[0],
+				  .out = view_at(p->y, held * own_heads(l) * c->width),
+				  .saved = view_at(p->saved[0], held * own_heads(l)),
 				  .drop = p->training && c->dropout > 0
 						  ? attention_dropout(l, p->seed, p->step)
 						  : (struct dropout){0},
 				  .first_row = p->first_row,
 				  .all_heads = c->heads,
-				  .first_head = own_heads(l) * p->shard};
+				  .first_head = own_heads(l) * pass_shard(p, l, held)};
 }
 
 /* Queries and keys lie side by side. */
@@ -116,11 +117,13 @@ static void rotate(const struct layer *l, const struct pass *p, struct view x, i
 		device_rotate(p->dev, &r);
 }
 
-/* The next rows of one sequence, whose keys and values so far are remembered. */
+/* The next rows of one sequence, whose keys and values so far are remembered; who does that has
+   one shard. */
 static void go_on(const struct layer *l, struct pass *p, struct attention *a)
 {
 	struct cache_layer *c = cache_layer(p->cache, l);
 
+	assert(l->held == 1);
 	a->sequences = 1;
 	a->queries = p->rows;
 	a->first = p->position;
@@ -136,30 +139,32 @@ static void go_on(const struct layer *l, struct pass *p, struct attention *a)
 /* Rotary positions are put into what goes in: nobody else looks at that. */
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct attention a = attention_of(l, p);
-
 	(void)err;
-	rotate(l, p, p->x, p->cache ? p->rows : l->sequence, false);
-	if (p->cache)
-		go_on(l, p, &a);
-	device_attention_forward(p->dev, &a);
+	for (int h = 0; h < l->held; h++) {
+		struct attention a = attention_of(l, p, h);
+
+		rotate(l, p, a.q, p->cache ? p->rows : l->sequence, false);
+		if (p->cache)
+			go_on(l, p, &a);
+		device_attention_forward(p->dev, &a);
+	}
 	return OK;
 }
 
 static enum status backward_input(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct attention a = attention_of(l, p);
-	struct parts out = parts_of(l, p->dx);
-
 	(void)err;
-	if (!p->dx.data)
-		return OK;
-	a.dout = p->dy;
-	a.dq = out.q;
-	a.dk = out.k;
-	a.dv = out.v;
-	device_attention_backward(p->dev, &a);
-	rotate(l, p, p->dx, l->sequence, true);
+	for (int h = 0; h < l->held && p->dx.data; h++) {
+		struct attention a = attention_of(l, p, h);
+		struct parts out = parts_of(l, p->dx, h);
+
+		a.dout = view_at(p->dy, h * a.heads * a.width);
+		a.dq = out.q;
+		a.dk = out.k;
+		a.dv = out.v;
+		device_attention_backward(p->dev, &a);
+		rotate(l, p, out.q, l->sequence, true);
+	}
 	return OK;
 }
 

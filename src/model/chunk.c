@@ -1,31 +1,45 @@
 /* chunk.c - a micro-batch through a chunk; see chunk.h */
 #include "model/chunk.h"
+#include "base/tree.h"
 #include "model/weights.h"
 
-void *pass_param(const struct pass *p, const struct layer *l, int k)
+static void *param_at(const struct pass *p, size_t at)
 {
-	return flat_at(p->weights->param, p->weights->type, p->weights->at[l->tensor + k]);
+	return flat_at(p->weights->param, p->weights->type, at);
 }
 
-void *pass_grad(const struct pass *p, const struct layer *l, int k)
+static void *grad_at(const struct pass *p, size_t at)
 {
-	return flat_at(p->weights->grad, p->weights->grad_type, p->weights->at[l->tensor + k]);
+	return flat_at(p->weights->grad, p->weights->grad_type,
+		       (size_t)p->level * p->weights->grad_size + at);
 }
 
-void *pass_param_of(const struct pass *p, int tensor)
+void *pass_param(const struct pass *p, const struct layer *l, int k, int held)
 {
-	return flat_at(p->weights->param, p->weights->type, p->weights->at[tensor]);
+	return param_at(p, weights_at(p->weights, l->tensor + k, held));
 }
 
-void *pass_grad_of(const struct pass *p, int tensor)
+void *pass_grad(const struct pass *p, const struct layer *l, int k, int held)
 {
-	return flat_at(p->weights->grad, p->weights->grad_type, p->weights->at[tensor]);
+	return grad_at(p, weights_at(p->weights, l->tensor + k, held));
+}
+
+void *pass_tied_param(const struct pass *p, const struct layer *l, int held)
+{
+	return param_at(p, weights_at(p->weights, l->tied, held));
+}
+
+void *pass_tied_grad(const struct pass *p, const struct layer *l, int held)
+{
+	return grad_at(p, weights_tied_at(p->weights, l->tied, held));
 }
 
 bool pass_adds_to(const struct pass *p, int tensor)
 {
 	bool filled = p->weights->filled[tensor];
 
+	if (p->weights->as_if) /* nobody else adds to the same place */
+		return p->accumulate;
 	p->weights->filled[tensor] = true;
 	return filled;
 }
@@ -49,6 +63,22 @@ enum status layer_backward(const struct layer *l, struct pass *p, struct error *
 	st = beside;
 out:
 	return st;
+}
+
+struct view pass_tree(const struct pass *p, struct view to, int rooms, int held)
+{
+	int depth = tree_depth((unsigned)held);
+
+	return depth ? p->kept[rooms + depth - 1] : to;
+}
+
+void pass_tree_add(struct pass *p, struct view to, int rooms, int held, int columns)
+{
+	int depth = tree_depth((unsigned)held);
+
+	for (int n = tree_merges((unsigned)held); n > 0; n--, depth--)
+		device_add(p->dev, depth > 1 ? p->kept[rooms + depth - 2] : to,
+			   p->kept[rooms + depth - 1], p->rows, columns);
 }
 
 void pass_sum_begin(struct pass *p, struct view v, struct view to, int columns,

@@ -10,6 +10,8 @@
 
 enum { TOKENS, POSITIONS }; /* its tensors */
 
+enum { ROOM_TREE = 0 }; /* of a sum over shards: rows are not spread then */
+
 static const struct embedding_config *config_of(const struct layer *l)
 {
 	return l->config;
@@ -35,7 +37,8 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	enum status st;
 
 	if (c->vocabulary < l->mp) {
-		FAIL(err, ERR_USAGE, "%d tokens are too few for --mp %d", c->vocabulary, l->mp);
+		FAIL(err, ERR_USAGE, "%d tokens are too few for %s%d", c->vocabulary,
+		     layer_split_option(l), l->mp);
 		return HINT(err, "every rank needs one at least");
 	}
 	l->out = c->columns;
@@ -46,6 +49,7 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	if (spreads(l)) /* all rows of what comes out, and of its gradient */
 		layer_borrow(l, c->columns, IN_FORWARD | IN_WEIGHT);
 	l->lean = spreads(l);
+	layer_borrow_tree(l, c->columns, IN_FORWARD);
 out:
 	return st;
 }
@@ -55,11 +59,12 @@ static double flops(const struct layer *l)
 	return 2.0 * l->out;
 }
 
-/* Our tokens of the table, for all rows of a view. */
-static struct embedding lookup(const struct layer *l, const struct pass *p, struct view rows)
+/* Tokens of one of our shards of the table, for all rows of a view. */
+static struct embedding lookup(const struct layer *l, const struct pass *p, int held,
+			       struct view rows)
 {
 	struct tensor_piece own = tensor_piece(&p->weights->model->tensors[l->tensor + TOKENS],
-					       l->mp, p->shard, 0);
+					       l->mp, pass_shard(p, l, held), 0);
 
 	return (struct embedding){.rows = p->rows,
 				  .columns = l->out,
@@ -80,20 +85,26 @@ static struct positions places(const struct layer *l, const struct pass *p, stru
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct embedding e = lookup(l, p, spreads(l) ? p->kept[0] : p->y);
+	struct view all = spreads(l) ? p->kept[0] : p->y;
 	struct positions at = places(l, p, p->y);
 	struct pass_sum sum;
 	enum status st = OK;
 
-	e.table = pass_param(p, l, TOKENS);
-	e.type = at.type = p->weights->type;
-	device_embed(p->dev, &e);
-	if (l->mp > 1) {
-		pass_sum_begin(p, e.y, spreads(l) ? p->y : (struct view){0}, l->out, &sum);
+	at.type = p->weights->type;
+	for (int h = 0; h < l->held; h++) {
+		struct embedding e = lookup(l, p, h, pass_tree(p, all, ROOM_TREE, h));
+
+		e.table = pass_param(p, l, TOKENS, h);
+		e.type = p->weights->type;
+		device_embed(p->dev, &e);
+		pass_tree_add(p, all, ROOM_TREE, h, l->out);
+	}
+	if (l->mp > 1 && p->slices) {
+		pass_sum_begin(p, all, spreads(l) ? p->y : (struct view){0}, l->out, &sum);
 		TRY(pass_sum_end(p, &sum, err));
 	}
 	if (config_of(l)->positions) {
-		at.table = pass_param(p, l, POSITIONS);
+		at.table = pass_param(p, l, POSITIONS, 0);
 		device_add_positions(p->dev, &at);
 	}
 out:
@@ -109,18 +120,24 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 
 static enum status backward_weight(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct embedding e = lookup(l, p, spreads(l) ? p->kept[0] : p->dy);
+	struct view all = spreads(l) ? p->kept[0] : p->dy;
+	bool accumulate = pass_adds_to(p, l->tensor + TOKENS);
 	struct positions at = places(l, p, p->dy);
 	enum status st = OK;
 
-	e.table = pass_grad(p, l, TOKENS);
-	e.type = at.type = p->weights->grad_type;
-	e.accumulate = pass_adds_to(p, l->tensor + TOKENS);
+	at.type = p->weights->grad_type;
 	if (spreads(l))
-		TRY(pass_collect(p, e.y, p->dy, l->out, err));
-	device_embed_gradient(p->dev, &e);
+		TRY(pass_collect(p, all, p->dy, l->out, err));
+	for (int h = 0; h < l->held; h++) {
+		struct embedding e = lookup(l, p, h, all);
+
+		e.table = pass_grad(p, l, TOKENS, h);
+		e.type = p->weights->grad_type;
+		e.accumulate = accumulate;
+		device_embed_gradient(p->dev, &e);
+	}
 	if (config_of(l)->positions) {
-		at.table = pass_grad(p, l, POSITIONS);
+		at.table = pass_grad(p, l, POSITIONS, 0);
 		at.accumulate = p->accumulate;
 		device_positions_gradient(p->dev, &at);
 	}

@@ -16,33 +16,43 @@ static double flops(const struct layer *l)
 	return 8.0 * l->out;
 }
 
-static struct gate gate_of(const struct layer *l, const struct pass *p)
+/* That are here, each with both halves side by side. */
+static int shards(const struct layer *l)
+{
+	return l->in_sliced ? l->held : 1;
+}
+
+/* Of one of them. */
+static struct gate gate_of(const struct layer *l, const struct pass *p, int held)
 {
 	return (struct gate){.rows = p->rows,
-			     .columns = layer_out(l),
+			     .columns = layer_out_shard(l),
 			     .act = ((const struct gate_config *)l->config)->act,
-			     .x = p->x};
+			     .x = view_at(p->x, held * layer_in_shard(l))};
 }
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct gate g = gate_of(l, p);
-
 	(void)err;
-	g.y = p->y;
-	device_gate(p->dev, &g);
+	for (int h = 0; h < shards(l); h++) {
+		struct gate g = gate_of(l, p, h);
+
+		g.y = view_at(p->y, h * g.columns);
+		device_gate(p->dev, &g);
+	}
 	return OK;
 }
 
 static enum status backward_input(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct gate g = gate_of(l, p);
-
 	(void)err;
-	g.dy = p->dy;
-	g.dx = p->dx;
-	if (p->dx.data)
+	for (int h = 0; h < shards(l) && p->dx.data; h++) {
+		struct gate g = gate_of(l, p, h);
+
+		g.dy = view_at(p->dy, h * g.columns);
+		g.dx = view_at(p->dx, h * layer_in_shard(l));
 		device_gate_gradient(p->dev, &g);
+	}
 	return OK;
 }
 

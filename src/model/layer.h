@@ -44,7 +44,8 @@ struct layer {
 	char name[LAYER_NAME];
 	int number;   /* in the model's list, of the one that it is or is inside of */
 	int place;    /* unique in the model: names its random numbers */
-	int mp;	      /* ways that layers are split */
+	int mp;	      /* ways that layers are split: shards */
+	int held;     /* shards that a rank has */
 	int sequence; /* rows of a sample */
 	int in, out;  /* columns of what goes in and comes out, of the whole */
 	bool in_sliced, out_sliced;
@@ -62,16 +63,27 @@ struct layer {
 	int saved_before, kept_before; /* by the layers before it in the model's list */
 };
 
-/* Columns that this rank has of what goes in and comes out; of classes that can't be shared
+/* Columns that a shard has of what goes in and comes out; of classes that can't be shared
    evenly it may have one less. */
-static inline int layer_in(const struct layer *l)
+static inline int layer_in_shard(const struct layer *l)
 {
 	return l->in_sliced ? (int)ceil_div(l->in, l->mp) : l->in;
 }
 
-static inline int layer_out(const struct layer *l)
+static inline int layer_out_shard(const struct layer *l)
 {
 	return l->out_sliced ? (int)ceil_div(l->out, l->mp) : l->out;
+}
+
+/* And that this rank has: those of its shards, side by side. */
+static inline int layer_in(const struct layer *l)
+{
+	return layer_in_shard(l) * (l->in_sliced ? l->held : 1);
+}
+
+static inline int layer_out(const struct layer *l)
+{
+	return layer_out_shard(l) * (l->out_sliced ? l->held : 1);
 }
 
 /* A sum over the slices that is under way: what it is taken of, and where our part of the rows
@@ -86,8 +98,9 @@ struct pass_sum {
 struct pass {
 	struct device *dev;
 	const struct weights *weights;
-	struct comm *slices; /* those that have the other slices; unused where mp is 1 */
+	struct comm *slices; /* those that have the other slices; NULL where we have all */
 	int shard;	     /* which of them we are */
+	int level;	     /* of the gradient arrays, that takes what is computed */
 	int rows;	     /* of all; where they are spread, a rank has its part: pass_rows */
 	struct view x, y;    /* (rows, layer_in), (rows, layer_out) */
 	/* Backward: dy is that of y and may be overwritten; it stays until the weights have
@@ -155,18 +168,33 @@ int layer_save_spread(struct layer *l, int columns, bool wide);
    activations' type. */
 enum layer_call { IN_FORWARD = 1, IN_INPUT = 2, IN_WEIGHT = 4 };
 int layer_borrow(struct layer *l, int columns, int calls);
+/* The same for what a sum over our shards needs beside the place for its result: see pass_tree.
+   Returns the index of the first in pass->kept. */
+int layer_borrow_tree(struct layer *l, int columns, int calls);
+
+/* What asked for as many parts as there are, as in an option; and: it can't be. */
+const char *layer_split_option(const struct layer *l);
+enum status layer_cannot_split(const struct layer *l, int width, const char *what,
+			       struct error *err);
 
 /* ---- for computing ---- */
 
-/* This rank's part of the layer's tensor number k, and of its gradient. */
-void *pass_param(const struct pass *p, const struct layer *l, int k);
-void *pass_grad(const struct pass *p, const struct layer *l, int k);
-/* The same by the tensor's number in the model. */
-void *pass_param_of(const struct pass *p, int tensor);
-void *pass_grad_of(const struct pass *p, int tensor);
+/* This rank's part of the layer's tensor number k, and of its gradient: what its shard number
+   held has. */
+void *pass_param(const struct pass *p, const struct layer *l, int k, int held);
+void *pass_grad(const struct pass *p, const struct layer *l, int k, int held);
+/* The same of a tensor that belongs to another layer. */
+void *pass_tied_param(const struct pass *p, const struct layer *l, int held);
+void *pass_tied_grad(const struct pass *p, const struct layer *l, int held);
 /* Is something of this step in its gradient, so that the next is added? From now on there is.
    For tensors that several layers share; others have accumulate. */
 bool pass_adds_to(const struct pass *p, int tensor);
+
+/* The number of all shards that our number held is. */
+static inline int pass_shard(const struct pass *p, const struct layer *l, int held)
+{
+	return p->shard * l->held + held;
+}
 
 /* Rows that this rank has, and where they begin among those of the micro-batch. */
 static inline int pass_rows(const struct pass *p, const struct layer *l, bool spread)
@@ -181,6 +209,11 @@ static inline int pass_first(const struct pass *p, const struct layer *l, bool s
 
 /* Both gradients of a layer, one right behind the other; overlap is up to the pass. */
 enum status layer_backward(const struct layer *l, struct pass *p, struct error *err);
+
+/* A sum over our shards, in the order of tree.h: where number held puts its part, if the result
+   is to be in to and rooms is what layer_borrow_tree has returned; then it is added. */
+struct view pass_tree(const struct pass *p, struct view to, int rooms, int held);
+void pass_tree_add(struct pass *p, struct view to, int rooms, int held, int columns);
 
 /* Start to sum all rows over the slices, padding included; what was computed is in it, and what
    is computed after pass_sum_end sees the result: in place, or, where to is not nothing, our

@@ -23,7 +23,7 @@ static bool is(const struct layer *l, enum linear_split split)
 	return l->mp > 1 && config_of(l)->split == split;
 }
 
-/* What rank number shard multiplies: its outputs and inputs. */
+/* What a shard multiplies: its outputs and inputs. */
 static int own_out(const struct layer *l, int shard)
 {
 	if (!is(l, LINEAR_COLUMNS) && !is(l, LINEAR_GATHERED))
@@ -34,6 +34,18 @@ static int own_out(const struct layer *l, int shard)
 static int own_in(const struct layer *l)
 {
 	return is(l, LINEAR_ROWS) ? l->in / l->mp : l->in;
+}
+
+/* Shards that this rank multiplies, and columns from one to the next of what they yield where
+   that is split. */
+static int shards(const struct layer *l)
+{
+	return l->mp > 1 ? l->held : 1;
+}
+
+static int step(const struct layer *l)
+{
+	return is(l, LINEAR_ROWS) ? 0 : own_out(l, 0);
 }
 
 /* Are rows brought together before the product, or left apart behind it? */
@@ -49,32 +61,17 @@ static bool spreads(const struct layer *l)
 
 /* ---- what it is ---- */
 
-static enum status cannot_split(const struct layer *l, int width, const char *what,
-				struct error *err)
-{
-	char list[128] = "";
-	int n = 0;
-
-	for (int i = 2; i <= width && n < 90; i++)
-		if (width % i == 0)
-			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d", n ? ", " : "",
-				      i);
-	FAIL(err, ERR_USAGE, "the %d %s of %s do not divide by --mp %d", width, what, l->name,
-	     l->mp);
-	return HINT(err, "--mp %s would fit, or %lld of them", *list ? list : "1",
-		    (long long)round_up(width, l->mp));
-}
-
 static enum status check_split(const struct layer *l, struct error *err)
 {
 	const struct linear_config *c = config_of(l);
 
 	if (is(l, LINEAR_ROWS))
-		return l->in % l->mp ? cannot_split(l, l->in, "inputs", err) : OK;
+		return l->in % l->mp ? layer_cannot_split(l, l->in, "inputs", err) : OK;
 	for (int b = 0; b < TENSOR_BLOCKS && c->blocks[b]; b++)
 		if (c->blocks[b] % l->mp)
-			return cannot_split(l, c->blocks[b], "outputs of a block", err);
-	return l->out % l->mp && !c->uneven ? cannot_split(l, l->out, "outputs", err) : OK;
+			return layer_cannot_split(l, c->blocks[b], "outputs of a block", err);
+	return l->out % l->mp && !c->uneven ? layer_cannot_split(l, l->out, "outputs", err)
+					    : OK;
 }
 
 /* What is saved: before the activation, where its derivative needs that; the slice that is
@@ -94,19 +91,31 @@ static struct rooms rooms_of(const struct layer *l)
    in, or of its gradient, or of what comes out, or of its gradient. */
 enum { KEPT_SLICE = 0, ARRIVED = 1, ALL_ROWS = 0 };
 
+/* Where rows are not spread: what a sum over shards needs. */
+static int kept_tree(const struct layer *l)
+{
+	return is(l, LINEAR_GATHERED) ? ARRIVED + 1 : 0;
+}
+
 static void ask_for_rooms(struct layer *l)
 {
+	int own = is(l, LINEAR_ROWS) ? l->out : own_out(l, 0) * shards(l);
+
 	if (activation_saves(config_of(l)->act) == ACT_SAVES_INPUT)
-		layer_save(l, own_out(l, 0), false);
+		layer_save(l, own, false);
 	if (is(l, LINEAR_GATHERED)) {
-		layer_save(l, own_out(l, 0), false);
-		layer_keep(l, own_out(l, 0), false);
+		layer_save(l, own, false);
+		layer_keep(l, own, false);
 		layer_borrow(l, l->out, IN_FORWARD);
 	}
 	if (collects(l) || spreads(l))
 		layer_borrow(l, collects(l) ? l->in : l->out,
 			     IN_FORWARD | IN_INPUT | IN_WEIGHT);
 	l->lean = collects(l) || spreads(l);
+	if (is(l, LINEAR_ROWS))
+		layer_borrow_tree(l, l->out, IN_FORWARD);
+	else if (l->mp > 1)
+		layer_borrow_tree(l, l->in, IN_INPUT);
 	l->needs_y = activation_saves(config_of(l)->act) == ACT_SAVES_OUTPUT;
 	l->spoils_dy = config_of(l)->act != ACT_NONE;
 }
@@ -156,6 +165,7 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 	assert(l->mp == 1 || l->in_sliced == is(l, LINEAR_ROWS));
 	assert(!l->in_spread || collects(l));
 	assert(!spreads(l) || c->act == ACT_NONE);
+	assert(l->held == 1 || (!collects(l) && !spreads(l)));
 	l->out_sliced = is(l, LINEAR_COLUMNS);
 	l->out_spread = spreads(l);
 	TRY(add_tensors(l, m, err));
@@ -171,15 +181,16 @@ static double flops(const struct layer *l)
 
 /* ---- computing ---- */
 
-static struct linear product(const struct layer *l, const struct pass *p)
+/* Of one of our shards. */
+static struct linear product(const struct layer *l, const struct pass *p, int held)
 {
 	return (struct linear){.rows = p->rows,
-			       .out = own_out(l, p->shard),
+			       .out = own_out(l, pass_shard(p, l, held)),
 			       .in = own_in(l),
 			       .act = config_of(l)->act,
 			       .type = p->weights->type,
-			       .weight = config_of(l)->tied ? pass_param_of(p, l->tied)
-							    : pass_param(p, l, WEIGHT)};
+			       .weight = config_of(l)->tied ? pass_tied_param(p, l, held)
+							    : pass_param(p, l, WEIGHT, held)};
 }
 
 /* Our slice of what comes out: y, or what is gathered into it, or a part of a sum of all rows.
@@ -205,21 +216,31 @@ static struct view derived_from(const struct layer *l, const struct pass *p)
 	return (struct view){0};
 }
 
-/* The product is a part of a sum: bias and activation come after that. */
-static enum status forward_rows(const struct layer *l, struct pass *p, struct linear *product,
+/* The products are parts of a sum: bias and activation come after that. */
+static enum status forward_rows(const struct layer *l, struct pass *p, struct view y,
 				struct error *err)
 {
-	struct view bias = {product->bias, 0, product->type}, before = product->saved;
-	struct view to = spreads(l) ? p->y : (struct view){0};
+	struct view to = spreads(l) ? p->y : (struct view){0}, bias = {0}, before = {0};
 	struct pass_sum sum;
-	enum status st;
+	enum status st = OK;
 
-	product->bias = NULL;
-	product->saved = (struct view){0};
-	product->act = ACT_NONE;
-	device_forward(p->dev, product);
-	pass_sum_begin(p, product->y, to, l->out, &sum);
-	TRY(pass_sum_end(p, &sum, err));
+	for (int h = 0; h < shards(l); h++) {
+		struct linear part = product(l, p, h);
+
+		part.act = ACT_NONE;
+		part.x = view_at(p->x, h * part.in);
+		part.y = pass_tree(p, y, kept_tree(l), h);
+		device_forward(p->dev, &part);
+		pass_tree_add(p, y, kept_tree(l), h, l->out);
+	}
+	if (p->slices) {
+		pass_sum_begin(p, y, to, l->out, &sum);
+		TRY(pass_sum_end(p, &sum, err));
+	}
+	if (!config_of(l)->no_bias)
+		bias = (struct view){pass_param(p, l, BIAS, 0), 0, p->weights->type};
+	if (activation_saves(config_of(l)->act) == ACT_SAVES_INPUT)
+		before = p->saved[rooms_of(l).before];
 	if (bias.data || config_of(l)->act != ACT_NONE)
 		device_activate(p->dev, p->y, bias, before, pass_rows(p, l, l->out_spread),
 				l->out, config_of(l)->act);
@@ -231,13 +252,16 @@ out:
 static enum status gather(const struct layer *l, struct pass *p, struct error *err)
 {
 	struct view slices = p->kept[ARRIVED];
-	int n = own_out(l, p->shard);
-	enum status st;
+	int n = step(l);
+	enum status st = OK;
 
 	slices.stride = (size_t)n;
-	device_copy(p->dev, view_from(slices, (size_t)p->shard * (size_t)p->rows), 0,
-		    own_output(l, p), 0, p->rows, n);
-	TRY(pass_gather(p, slices, n, err));
+	for (int h = 0; h < shards(l); h++)
+		device_copy(p->dev,
+			    view_from(slices, (size_t)pass_shard(p, l, h) * (size_t)p->rows), 0,
+			    own_output(l, p), h * n, p->rows, n);
+	if (p->slices)
+		TRY(pass_gather(p, slices, n * shards(l), err));
 	for (int i = 0; i < l->mp; i++)
 		device_copy(p->dev, p->y, i * n, view_from(slices, (size_t)i * (size_t)p->rows),
 			    0, p->rows, n);
@@ -247,21 +271,25 @@ out:
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct linear linear = product(l, p);
+	struct view x = p->x, y = own_output(l, p);
 	enum status st = OK;
 
-	linear.bias = config_of(l)->no_bias ? NULL : pass_param(p, l, BIAS);
-	linear.x = p->x;
-	linear.y = own_output(l, p);
-	if (collects(l)) {
-		linear.x = p->kept[ALL_ROWS];
-		TRY(pass_collect(p, linear.x, p->x, l->in, err));
-	}
-	if (activation_saves(linear.act) == ACT_SAVES_INPUT)
-		linear.saved = p->saved[rooms_of(l).before];
 	if (is(l, LINEAR_ROWS))
-		return forward_rows(l, p, &linear, err);
-	device_forward(p->dev, &linear);
+		return forward_rows(l, p, y, err);
+	if (collects(l)) {
+		x = p->kept[ALL_ROWS];
+		TRY(pass_collect(p, x, p->x, l->in, err));
+	}
+	for (int h = 0; h < shards(l); h++) {
+		struct linear part = product(l, p, h);
+
+		part.bias = config_of(l)->no_bias ? NULL : pass_param(p, l, BIAS, h);
+		part.x = x;
+		part.y = view_at(y, h * step(l));
+		if (activation_saves(part.act) == ACT_SAVES_INPUT)
+			part.saved = view_at(p->saved[rooms_of(l).before], h * step(l));
+		device_forward(p->dev, &part);
+	}
 	if (is(l, LINEAR_GATHERED))
 		TRY(gather(l, p, err));
 out:
@@ -276,27 +304,53 @@ static struct view own_gradient(const struct layer *l, const struct pass *p)
 	return is(l, LINEAR_GATHERED) ? p->kept[KEPT_SLICE] : p->dy;
 }
 
+/* What dy is a part of: derived, once where all shards have the same. */
+static struct linear gradient(const struct layer *l, const struct pass *p, int held)
+{
+	struct linear part = product(l, p, held);
+
+	part.y = view_at(own_gradient(l, p), held * step(l));
+	part.saved = view_at(derived_from(l, p), held * step(l));
+	if (is(l, LINEAR_ROWS) && held > 0)
+		part.act = ACT_NONE;
+	return part;
+}
+
+/* Each shard's inputs, or its part of a sum over the shards. */
+static void backward_products(const struct layer *l, struct pass *p, struct view dx)
+{
+	bool split = is(l, LINEAR_ROWS);
+
+	for (int h = 0; h < shards(l); h++) {
+		struct linear part = gradient(l, p, h);
+
+		part.x = split ? view_at(dx, h * part.in) : pass_tree(p, dx, kept_tree(l), h);
+		device_backward_input(p->dev, &part);
+		if (!split)
+			pass_tree_add(p, dx, kept_tree(l), h, l->in);
+	}
+}
+
 static enum status backward_input(const struct layer *l, struct pass *p, struct error *err)
 {
-	struct linear linear = product(l, p);
+	struct view dx = collects(l) ? p->kept[ALL_ROWS] : p->dx, dy = own_gradient(l, p);
 	enum status st = OK;
 
-	linear.x = collects(l) ? p->kept[ALL_ROWS] : p->dx;
-	linear.y = own_gradient(l, p);
-	linear.saved = derived_from(l, p);
 	if (is(l, LINEAR_GATHERED))
-		device_copy(p->dev, linear.y, 0, p->dy, p->shard * linear.out, p->rows,
-			    linear.out);
+		device_copy(p->dev, dy, 0, p->dy, p->shard * shards(l) * step(l), p->rows,
+			    shards(l) * step(l));
 	if (spreads(l))
-		TRY(pass_collect(p, linear.y, p->dy, l->out, err));
-	if (!p->dx.data) {
-		device_derive(p->dev, linear.y, linear.saved, p->rows, linear.out, linear.act);
-		return OK;
+		TRY(pass_collect(p, dy, p->dy, l->out, err));
+	for (int h = 0; h < shards(l) && !p->dx.data; h++) {
+		struct linear part = gradient(l, p, h);
+
+		device_derive(p->dev, part.y, part.saved, p->rows, part.out, part.act);
 	}
-	device_backward_input(p->dev, &linear);
-	if (is(l, LINEAR_COLUMNS) || is(l, LINEAR_GATHERED))
-		pass_sum_begin(p, linear.x, collects(l) ? p->dx : (struct view){0}, l->in,
-			       &p->sum);
+	if (!p->dx.data)
+		return OK;
+	backward_products(l, p, dx);
+	if (p->slices && (is(l, LINEAR_COLUMNS) || is(l, LINEAR_GATHERED)))
+		pass_sum_begin(p, dx, collects(l) ? p->dx : (struct view){0}, l->in, &p->sum);
 	if (collects(l)) { /* the rows of x are next there */
 		TRY(pass_sum_end(p, &p->sum, err));
 		p->sum.request.kind = REQUEST_NONE;
@@ -308,22 +362,28 @@ out:
 static enum status backward_weight(const struct layer *l, struct pass *p, struct error *err)
 {
 	const struct linear_config *c = config_of(l);
-	struct linear linear = product(l, p);
+	bool accumulate = c->tied ? pass_adds_to(p, l->tied) : p->accumulate;
+	struct view x = p->x;
 	enum status st = OK;
 
-	linear.type = p->weights->grad_type;
-	linear.weight = c->tied ? pass_grad_of(p, l->tied) : pass_grad(p, l, WEIGHT);
-	linear.bias = c->no_bias ? NULL : pass_grad(p, l, BIAS);
-	linear.x = p->x;
-	linear.y = own_gradient(l, p);
-	linear.accumulate = c->tied ? pass_adds_to(p, l->tied) : p->accumulate;
 	if (collects(l)) {
-		linear.x = p->kept[ALL_ROWS];
-		TRY(pass_collect(p, linear.x, p->x, l->in, err));
+		x = p->kept[ALL_ROWS];
+		TRY(pass_collect(p, x, p->x, l->in, err));
 	}
 	if (spreads(l) && !p->together) /* otherwise they are still there */
-		TRY(pass_collect(p, linear.y, p->dy, l->out, err));
-	device_backward_weight(p->dev, &linear);
+		TRY(pass_collect(p, own_gradient(l, p), p->dy, l->out, err));
+	for (int h = 0; h < shards(l); h++) {
+		bool again = is(l, LINEAR_ROWS) && h > 0; /* all have the same bias */
+		struct linear part = product(l, p, h);
+
+		part.type = p->weights->grad_type;
+		part.weight = c->tied ? pass_tied_grad(p, l, h) : pass_grad(p, l, WEIGHT, h);
+		part.bias = c->no_bias || again ? NULL : pass_grad(p, l, BIAS, h);
+		part.x = is(l, LINEAR_ROWS) ? view_at(x, h * part.in) : x;
+		part.y = view_at(own_gradient(l, p), h * step(l));
+		part.accumulate = accumulate;
+		device_backward_weight(p->dev, &part);
+	}
 out:
 	return st;
 }

@@ -45,26 +45,42 @@ out:
 	return st;
 }
 
-static enum status run_cross_entropy(const struct loss_run *r, struct error *err)
+/* One of our shards of the classes. */
+static struct class_slice slice_of(const struct loss_run *r, int held)
 {
-	int first = (int)part_begin(r->columns, r->shard, r->shards);
-	struct class_slice c = {
+	int shard = r->shard * r->held + held;
+	int first = (int)part_begin(r->columns, shard, r->shards);
+	int at = held * (int)ceil_div(r->columns, r->shards);
+
+	return (struct class_slice){
 		.rows = r->rows,
-		.columns = (int)part_begin(r->columns, r->shard + 1, r->shards) - first,
+		.columns = (int)part_begin(r->columns, shard + 1, r->shards) - first,
 		.first = first,
-		.y = r->y,
-		.dy = r->dy,
+		.y = view_at(r->y, at),
+		.dy = view_at(r->dy, at),
 		.labels = r->target.labels,
 		.stats = r->stats,
 		.slices = r->shards,
-		.slice = r->shard,
+		.slice = shard,
 		.scale = r->scale};
+}
+
+static enum status run_cross_entropy(const struct loss_run *r, struct error *err)
+{
 	enum status st = OK;
 
-	device_class_stats(r->dev, &c);
-	if (r->shards > 1)
+	for (int h = 0; h < r->held; h++) {
+		struct class_slice c = slice_of(r, h);
+
+		device_class_stats(r->dev, &c);
+	}
+	if (r->slices)
 		TRY(exchange(r, err));
-	device_class_loss(r->dev, &c, r->sum, r->correct);
+	for (int h = 0; h < r->held; h++) { /* all have the same loss */
+		struct class_slice c = slice_of(r, h);
+
+		device_class_loss(r->dev, &c, h ? r->unused : r->sum, h ? NULL : r->correct);
+	}
 out:
 	return st;
 }

@@ -23,10 +23,12 @@ struct loss_run {
 	double *sum;	 /* += the loss of the rows, not divided */
 	double *correct; /* += rows whose label has the largest value; NULL: nobody asks */
 	/* Where every rank has some of the columns: the others, or NULL; which we are; so many
-	   times rows times CLASS_STATS floats that the others reach; bytes brought to them. */
+	   times rows times CLASS_STATS floats that the others reach; bytes brought to them. A
+	   rank has so many shards, side by side. */
 	struct comm *slices;
-	int shard, shards;
+	int shard, shards, held;
 	float *stats;
+	double *unused; /* takes numbers that nobody wants */
 	int64_t *sum_bytes;
 };
 

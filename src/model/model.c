@@ -1,6 +1,7 @@
 /* model.c - the list of layers and the list of tensors; see model.h */
 #include "model/model.h"
 #include "base/stream.h"
+#include "base/tree.h"
 #include "base/util.h"
 
 #include <assert.h>
@@ -38,8 +39,17 @@ void layer_free(struct layer *l)
 
 void model_init(struct model *m, int in, int mp)
 {
-	*m = (struct model){
-		.in = in, .out = in, .mp = mp, .sequence = 1, .vectors_decay = true};
+	model_init_as_if(m, in, mp, 1);
+}
+
+void model_init_as_if(struct model *m, int in, int shards, int held)
+{
+	*m = (struct model){.in = in,
+			    .out = in,
+			    .mp = shards,
+			    .held = held,
+			    .sequence = 1,
+			    .vectors_decay = true};
 }
 
 void model_release(struct model *m)
@@ -131,6 +141,15 @@ int layer_borrow(struct layer *l, int columns, int calls)
 					    .backward = (unsigned)calls / IN_INPUT});
 }
 
+int layer_borrow_tree(struct layer *l, int columns, int calls)
+{
+	int first = l->n_kept;
+
+	for (int i = 1; i < tree_buffers(l->held); i++)
+		layer_borrow(l, columns, calls);
+	return first;
+}
+
 void model_tie(struct model *m, struct layer *l, int tensor)
 {
 	assert(m->n_ties < TIES_MAX);
@@ -154,6 +173,7 @@ enum status model_describe(struct model *m, struct layer *l, int number, const c
 	l->number = number;
 	l->place = m->places++;
 	l->mp = m->mp;
+	l->held = m->held;
 	l->sequence = m->sequence;
 	l->in = l->out = in.columns;
 	l->in_sliced = l->out_sliced = in.sliced;

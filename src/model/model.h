@@ -21,7 +21,8 @@ struct model {
 	int sequence;	       /* rows of a sample */
 	bool out_sliced;       /* what comes out is, and the loss puts it together */
 	bool vectors_decay;    /* weight decay is for vectors too */
-	int mp;		       /* ways that its layers are split */
+	int mp;		       /* ways that its layers are split: shards */
+	int held;	       /* shards that each rank has, one after the other */
 	struct layer **layers; /* (count) */
 	int count;
 	struct tensor *tensors; /* (n_tensors) of all layers, in their order */
@@ -33,6 +34,8 @@ struct model {
 };
 
 void model_init(struct model *m, int in, int mp);
+/* The same for ranks that have several shards each, of so many; both are powers of two. */
+void model_init_as_if(struct model *m, int in, int shards, int held);
 void model_release(struct model *m);
 
 /* Append a layer, which is the model's from now on, also where that fails; its name is

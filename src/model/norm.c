@@ -53,8 +53,8 @@ static struct norm norm_of(const struct layer *l, const struct pass *p)
 			     .saved = p->saved[0],
 			     .type = p->weights->type,
 			     .grad_type = p->weights->grad_type,
-			     .weight = pass_param(p, l, WEIGHT),
-			     .bias = is_biased(l) ? pass_param(p, l, BIAS) : NULL};
+			     .weight = pass_param(p, l, WEIGHT, 0),
+			     .bias = is_biased(l) ? pass_param(p, l, BIAS, 0) : NULL};
 }
 
 static enum status forward(const struct layer *l, struct pass *p, struct error *err)
@@ -85,8 +85,8 @@ static enum status backward_weight(const struct layer *l, struct pass *p, struct
 
 	(void)err;
 	n.y = p->dy;
-	n.dweight = pass_grad(p, l, WEIGHT);
-	n.dbias = n.bias ? pass_grad(p, l, BIAS) : NULL;
+	n.dweight = pass_grad(p, l, WEIGHT, 0);
+	n.dbias = n.bias ? pass_grad(p, l, BIAS, 0) : NULL;
 	n.accumulate = p->accumulate;
 	device_norm_backward_weight(p->dev, &n);
 	return OK;

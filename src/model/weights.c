@@ -13,9 +13,15 @@ static const struct tensor *tensor_of(const struct weights *w, int tensor)
 	return &w->model->tensors[tensor];
 }
 
-static int own_rows(const struct weights *w, int tensor)
+/* The number of all shards that our number held is. */
+static int shard_of(const struct weights *w, int held)
 {
-	return tensor_own_rows(tensor_of(w, tensor), w->model->mp, w->shard);
+	return w->shard * w->model->held + held;
+}
+
+static int own_rows(const struct weights *w, int tensor, int held)
+{
+	return tensor_own_rows(tensor_of(w, tensor), w->model->mp, shard_of(w, held));
 }
 
 static int own_columns(const struct weights *w, int tensor)
@@ -23,14 +29,46 @@ static int own_columns(const struct weights *w, int tensor)
 	return tensor_own_columns(tensor_of(w, tensor), w->model->mp);
 }
 
-size_t weights_tensor_size(const struct weights *w, int tensor)
+int weights_shards(const struct weights *w, int tensor)
 {
-	int rows = own_rows(w, tensor), columns = own_columns(w, tensor);
+	return tensor_of(w, tensor)->split == SPLIT_NONE ? 1 : w->model->held;
+}
+
+static size_t shard_size(const struct weights *w, int tensor, int held)
+{
+	int rows = own_rows(w, tensor, held), columns = own_columns(w, tensor);
 	size_t n = tensor_of(w, tensor)->matrix ? device_matrix_size(w->dev, rows, columns)
 						: (size_t)rows * (size_t)columns;
 
 	/* The next one begins at a cache line in 16 bit too. */
 	return (size_t)round_up((int64_t)n, 2 * LINE_FLOATS);
+}
+
+/* Of the first so many. */
+static size_t shards_size(const struct weights *w, int tensor, int n)
+{
+	size_t size = 0;
+
+	for (int h = 0; h < n; h++)
+		size += shard_size(w, tensor, h);
+	return size;
+}
+
+size_t weights_tensor_size(const struct weights *w, int tensor)
+{
+	return shards_size(w, tensor, weights_shards(w, tensor));
+}
+
+size_t weights_at(const struct weights *w, int tensor, int held)
+{
+	return w->at[tensor] + shards_size(w, tensor, held);
+}
+
+size_t weights_tied_at(const struct weights *w, int tensor, int held)
+{
+	size_t at = weights_at(w, tensor, held);
+
+	return w->as_if && !w->borrowed[tensor] ? w->size + (at - w->shared) : at;
 }
 
 bool weights_is_counted(const struct weights *w, int tensor)
@@ -75,13 +113,13 @@ static void *row_at(const struct weights *w, void *begin, enum dtype type, int t
 }
 
 void weights_read_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
-		       int row, int rows, float *values)
+		       int held, int row, int rows, float *values)
 {
-	void *begin = flat_at(flat, type, w->at[tensor]);
+	void *begin = flat_at(flat, type, weights_at(w, tensor, held));
 	void *at = row_at(w, begin, type, tensor, row);
 
 	if (tensor_of(w, tensor)->matrix)
-		device_matrix_read(w->dev, at, type, own_rows(w, tensor),
+		device_matrix_read(w->dev, at, type, own_rows(w, tensor, held),
 				   own_columns(w, tensor), row, rows, values);
 	else
 		device_read(w->dev, at, type, (size_t)rows * (size_t)own_columns(w, tensor),
@@ -89,12 +127,12 @@ void weights_read_rows(const struct weights *w, void *flat, enum dtype type, int
 }
 
 static void write_rows(const struct weights *w, void *begin, enum dtype type, int tensor,
-		       int row, int rows, const float *values)
+		       int held, int row, int rows, const float *values)
 {
 	void *at = row_at(w, begin, type, tensor, row);
 
 	if (tensor_of(w, tensor)->matrix)
-		device_matrix_write(w->dev, at, type, own_rows(w, tensor),
+		device_matrix_write(w->dev, at, type, own_rows(w, tensor, held),
 				    own_columns(w, tensor), row, rows, values);
 	else
 		device_write(w->dev, at, type, (size_t)rows * (size_t)own_columns(w, tensor),
@@ -102,17 +140,18 @@ static void write_rows(const struct weights *w, void *begin, enum dtype type, in
 }
 
 void weights_write_rows(const struct weights *w, void *flat, enum dtype type, int tensor,
-			int row, int rows, const float *values)
+			int held, int row, int rows, const float *values)
 {
-	write_rows(w, flat_at(flat, type, w->at[tensor]), type, tensor, row, rows, values);
+	write_rows(w, flat_at(flat, type, weights_at(w, tensor, held)), type, tensor, held, row,
+		   rows, values);
 }
 
 /* ---- the first values ---- */
 
 struct init_job {
 	const struct weights *w;
-	int tensor, rows; /* that are made at once */
-	void *begin;	  /* of the tensor, of that type */
+	int tensor, held, rows; /* that are made at once */
+	void *begin;		/* of the shard, of that type */
 	enum dtype type;
 	uint64_t seed;
 	float *values; /* (threads, elements) */
@@ -124,9 +163,10 @@ static void fill(const struct init_job *job, int row, float *values)
 	const struct tensor *t = tensor_of(job->w, job->tensor);
 	const struct weights *w = job->w;
 	int columns = own_columns(w, job->tensor);
-	int first_column = t->split == SPLIT_COLUMNS ? columns * w->shard : 0;
+	int shard = shard_of(w, job->held);
+	int first_column = t->split == SPLIT_COLUMNS ? columns * shard : 0;
 	uint64_t at =
-		(uint64_t)tensor_row_of(t, w->model->mp, w->shard, row) * (uint64_t)t->columns +
+		(uint64_t)tensor_row_of(t, w->model->mp, shard, row) * (uint64_t)t->columns +
 		(uint64_t)first_column;
 
 	if (t->deviation > 0) {
@@ -146,7 +186,7 @@ static void init_rows(void *arg, int part, int parts)
 {
 	const struct init_job *job = arg;
 	const struct weights *w = job->w;
-	int all = own_rows(w, job->tensor), columns = own_columns(w, job->tensor);
+	int all = own_rows(w, job->tensor, job->held), columns = own_columns(w, job->tensor);
 	float *values = job->values + (size_t)part * job->elements;
 
 	for (int row = part * job->rows; row < all; row += parts * job->rows) {
@@ -154,7 +194,7 @@ static void init_rows(void *arg, int part, int parts)
 
 		for (int r = 0; r < n; r++)
 			fill(job, row + r, values + (size_t)r * (size_t)columns);
-		write_rows(w, job->begin, job->type, job->tensor, row, n, values);
+		write_rows(w, job->begin, job->type, job->tensor, job->held, row, n, values);
 	}
 }
 
@@ -177,12 +217,14 @@ static void make_tensor(struct init_job *job, int tensor, void *begin)
 	const struct weights *w = job->w;
 
 	job->tensor = tensor;
-	job->begin = begin;
 	job->rows = imax(1, INIT_ELEMENTS / own_columns(w, tensor));
-	if (tensor_of(w, tensor)->matrix)
-		device_parallel(w->dev, init_rows, job);
-	else /* short, and written with all threads of the device */
-		init_rows(job, 0, 1);
+	for (job->held = 0; job->held < weights_shards(w, tensor); job->held++) {
+		job->begin = flat_at(begin, job->type, shards_size(w, tensor, job->held));
+		if (tensor_of(w, tensor)->matrix)
+			device_parallel(w->dev, init_rows, job);
+		else /* short, and written with all threads of the device */
+			init_rows(job, 0, 1);
+	}
 }
 
 enum status weights_make(const struct weights *w, void *flat, enum dtype type, uint64_t seed,
@@ -237,7 +279,7 @@ static bool is_shared(const struct weights *w, const struct chunk *chunks, int n
 		if (m->ties[i].tensor != tensor)
 			continue;
 		*borrowed |= used && !owned;
-		shared |= used != owned;
+		shared |= used != owned || (w->as_if && used);
 	}
 	return shared;
 }
@@ -258,7 +300,14 @@ static void place_layer(struct weights *w, const struct layer *l)
 				put(w, t);
 }
 
-static void place(struct weights *w, const struct chunk *chunks, int n_chunks)
+/* The next thing begins here. */
+static size_t next_begin(struct weights *w, int lines)
+{
+	w->size = (size_t)round_up((int64_t)w->size, (int64_t)lines * LINE_FLOATS);
+	return w->size;
+}
+
+static void place(struct weights *w, const struct chunk *chunks, int n_chunks, int lines)
 {
 	enum { LATER = 1 }; /* nothing begins there */
 	const struct model *m = w->model;
@@ -272,17 +321,22 @@ static void place(struct weights *w, const struct chunk *chunks, int n_chunks)
 			w->at[i] = LATER; /* its place is behind the layers */
 	for (int c = 0; c < n_chunks; c++)
 		for (int i = chunks[c].first; i < chunks[c].first + chunks[c].count; i++) {
-			w->begin[i] = w->size;
+			w->begin[i] = next_begin(w, lines);
 			place_layer(w, m->layers[i]);
 		}
-	w->shared = w->size;
+	w->shared = next_begin(w, lines);
 	for (int i = 0; i < m->n_tensors; i++)
 		if (w->at[i] == LATER && !tensor_of(w, i)->partial)
 			put(w, i);
-	w->partial = w->size;
+	w->partial = next_begin(w, lines);
 	for (int i = 0; i < m->n_tensors; i++)
 		if (w->at[i] == LATER && tensor_of(w, i)->partial)
 			put(w, i);
+	w->grad_size = next_begin(w, lines);
+	for (int i = 0; w->as_if && i < m->n_ties; i++) /* both are here */
+		if (is_here(chunks, n_chunks, m->ties[i].layer) &&
+		    is_here(chunks, n_chunks, m->tensors[m->ties[i].tensor].layer))
+			w->grad_size = w->size + (w->size - w->shared);
 }
 
 enum status weights_init(struct weights *w, struct device *dev, const struct model *m,
@@ -295,7 +349,9 @@ enum status weights_init(struct weights *w, struct device *dev, const struct mod
 			      .model = m,
 			      .shard = o->shard,
 			      .type = o->type,
-			      .grad_type = o->grad_type};
+			      .grad_type = o->grad_type,
+			      .as_if = o->as_if,
+			      .levels = imax(o->levels, 1)};
 	w->at = calloc((size_t)m->n_tensors + 1, sizeof(*w->at));
 	w->begin = calloc((size_t)m->count + 1, sizeof(*w->begin));
 	w->borrowed = calloc((size_t)m->n_tensors + 1, sizeof(*w->borrowed));
@@ -304,7 +360,7 @@ enum status weights_init(struct weights *w, struct device *dev, const struct mod
 		st = FAIL(err, ERR_MEMORY, "no memory for %d tensors", m->n_tensors);
 		goto out;
 	}
-	place(w, chunks, n_chunks);
+	place(w, chunks, n_chunks, imax(o->lines, 1));
 	if (o->share_params)
 		TRY(device_alloc_shared(dev, MEMORY_PARAMS, w->size * dtype_size(w->type),
 					"the parameters", &w->param, err));
@@ -313,7 +369,8 @@ enum status weights_init(struct weights *w, struct device *dev, const struct mod
 				 "the parameters", &w->param, err));
 	if (o->forward_only)
 		return OK;
-	TRY(device_alloc_shared(dev, MEMORY_GRADS, w->size * dtype_size(w->grad_type),
+	TRY(device_alloc_shared(dev, MEMORY_GRADS,
+				(size_t)w->levels * w->grad_size * dtype_size(w->grad_type),
 				"the gradients", &w->grad, err));
 	if (!o->plan)
 		TRY(weights_make(w, w->param, w->type, o->seed, err));

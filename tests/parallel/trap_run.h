@@ -72,8 +72,8 @@ static inline enum status keep_copy(struct engine *e, struct copy *c, struct err
 			continue;
 		if (at + c->count[i] > VALUES)
 			return FAIL(err, ERR_FAILED, "more weights than the test has room for");
-		weights_read_rows(w, w->param, w->type, i, 0, rows, c->weights + at);
-		weights_read_rows(w, w->grad, w->grad_type, i, 0, rows, c->gradients + at);
+		weights_read_rows(w, w->param, w->type, i, 0, 0, rows, c->weights + at);
+		weights_read_rows(w, w->grad, w->grad_type, i, 0, 0, rows, c->gradients + at);
 		at += c->count[i];
 	}
 out:

@@ -191,12 +191,12 @@ static double loss_at(struct fixture *f, int tensor, int element, float by)
 	float values[2][WIDTH];
 	double loss;
 
-	weights_read_rows(w, w->param, w->type, tensor, row, 1, values[0]);
+	weights_read_rows(w, w->param, w->type, tensor, 0, row, 1, values[0]);
 	memcpy(values[1], values[0], sizeof(values[0]));
 	values[1][element % t->columns] += by;
-	weights_write_rows(w, w->param, w->type, tensor, row, 1, values[1]);
+	weights_write_rows(w, w->param, w->type, tensor, 0, row, 1, values[1]);
 	loss = step_loss(f);
-	weights_write_rows(w, w->param, w->type, tensor, row, 1, values[0]);
+	weights_write_rows(w, w->param, w->type, tensor, 0, row, 1, values[0]);
 	return loss;
 }
 

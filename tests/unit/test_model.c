@@ -216,8 +216,8 @@ static void evaluation_counts_what_is_right(void **state)
 	r.options.loss = &loss_cross_entropy;
 	fixture_open(&f, &r);
 	weights = &f.engine->weights;
-	weights_write_rows(weights, weights->param, DTYPE_F32, 0, 0, 3, w);
-	weights_write_rows(weights, weights->param, DTYPE_F32, 1, 0, 3, none);
+	weights_write_rows(weights, weights->param, DTYPE_F32, 0, 0, 0, 3, w);
+	weights_write_rows(weights, weights->param, DTYPE_F32, 1, 0, 0, 3, none);
 	assert_int_equal(
 		engine_evaluate(f.engine, HELD_OUT, fill_held_out, NULL, &result, &err), OK);
 	assert_int_equal(result.samples, HELD_OUT);
