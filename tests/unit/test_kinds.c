@@ -1,17 +1,21 @@
 /*
  * test_kinds.c - what a collective is fits in one word: two are equal exactly if operation,
- * size, type and root are; and the error that names two of them says all that differs.
+ * size, type, root and the order of sums are; and the error that names two of them says all
+ * that differs.
  */
 #include "testing.h"
 
 #include "comm/impl.h"
 
+static struct comm groups[] = {{.order = COMM_IN_RANK_ORDER}, {.order = COMM_IN_TREE}};
+
 static struct comm_request any(struct random *r)
 {
 	static const size_t sizes[] = {
-		0, 1, 2, 4096, 1 << 20, (size_t)1 << 31, (size_t)1 << 43};
+		0, 1, 2, 4096, 1 << 20, (size_t)1 << 31, (size_t)1 << 42};
 
 	return (struct comm_request){.kind = REQUEST_COLLECTIVE,
+				     .comm = &groups[random_int(r, 0, 1)],
 				     .op = (enum comm_op)random_int(r, 0, COMM_OP_COUNT - 1),
 				     .n = sizes[random_int(r, 0, ARRAY_SIZE(sizes) - 1)] +
 					  (size_t)random_int(r, 0, 1),
@@ -28,6 +32,7 @@ static void kinds_are_equal_if_the_collectives_are(void **state)
 	for (int i = 0; i < 100000; i++) {
 		struct comm_request a = any(&r), b = any(&r);
 
+		b.comm = random_int(&r, 0, 3) ? a.comm : b.comm;
 		switch (random_int(&r, 0, 4)) { /* differ in one thing, or in none */
 		case 0:
 			b.n = a.n, b.dtype = a.dtype, b.root = a.root;
@@ -44,9 +49,10 @@ static void kinds_are_equal_if_the_collectives_are(void **state)
 		default:
 			b = a;
 		}
-		assert_int_equal(comm_kind(&a) == comm_kind(&b), a.op == b.op && a.n == b.n &&
-									 a.dtype == b.dtype &&
-									 a.root == b.root);
+		assert_int_equal(comm_kind(&a) == comm_kind(&b),
+				 a.op == b.op && a.n == b.n && a.dtype == b.dtype &&
+					 a.root == b.root &&
+					 comm_in_tree(&a) == comm_in_tree(&b));
 	}
 }
 
@@ -54,9 +60,9 @@ static void kinds_are_equal_if_the_collectives_are(void **state)
 static void the_error_says_all_that_differs(void **state)
 {
 	static const struct comm_request gather = {
-		.op = COMM_GATHER, .n = 77, .dtype = DTYPE_BF16, .root = 2};
+		.comm = &groups[0], .op = COMM_GATHER, .n = 77, .dtype = DTYPE_BF16, .root = 2};
 	static const struct comm_request scatter = {
-		.op = COMM_SCATTER, .n = 78, .dtype = DTYPE_I32, .root = 1};
+		.comm = &groups[0], .op = COMM_SCATTER, .n = 78, .dtype = DTYPE_I32, .root = 1};
 	int members[] = {4, 9, 2};
 	struct comm world = {0}, group = {.world = &world, .size = 3, .members = members};
 	struct offer a = {.rank = 9, .kind = comm_kind(&gather), .place = "step 3 backward 1"};
