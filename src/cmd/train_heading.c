@@ -1,7 +1,9 @@
 /* train_heading.c - what a run says of itself before its first step; see training.h */
 #include "base/log.h"
 #include "base/text.h"
+#include "base/tree.h"
 #include "base/units.h"
+#include "base/util.h"
 #include "base/version.h"
 #include "cmd/training.h"
 #include "model/gpt.h"
@@ -118,6 +120,25 @@ static void print_slices(const struct training *t)
 		log_info("between products every mp rank has %d of %d rows of a micro-batch",
 			 c->micro_batch_size * c->context / mp,
 			 c->micro_batch_size * c->context);
+}
+
+/* What --as-if makes of the grid, and what it takes. */
+static void print_as_if(const struct training *t)
+{
+	const struct config *c = &t->config;
+	const struct memory_account *a = device_memory(t->dev);
+	int replicas = c->as_if_dp / imax(c->dp, 1), arrays;
+	char size[32];
+
+	if (!c->as_if_dp)
+		return;
+	arrays = tree_buffers(replicas);
+	units_format_size(a->now[MEMORY_GRADS] / (uint64_t)arrays * (uint64_t)(arrays - 1),
+			  size, sizeof(size));
+	log_info("bits as if on dp %d x mp %d: every rank has %d replica%s and %d shard%s; %d "
+		 "gradient array%s, %s more than one",
+		 c->as_if_dp, c->as_if_mp, replicas, replicas == 1 ? "" : "s", t->model.held,
+		 t->model.held == 1 ? "" : "s", arrays, arrays == 1 ? "" : "s", size);
 }
 
 static void print_course(const struct training *t)
@@ -258,6 +279,7 @@ void training_print_heading(const struct training *t)
 	print_ranks(t);
 	print_placement(t);
 	print_slices(t);
+	print_as_if(t);
 	log_info("batch %d = %d replica%s x %d micro-batch%s x %d%s; %s; %s in use%s", c->batch,
 		 t->grid.dp, t->grid.dp == 1 ? "" : "s", c->micro_batches,
 		 c->micro_batches == 1 ? "" : "es", c->micro_batch_size, tokens,

@@ -73,6 +73,21 @@ out:
 	return st;
 }
 
+/* What adding up the gradients of replicas that are here as if adds to each micro-batch. */
+static double time_leaves(struct trial *t, int chunk)
+{
+	const struct engine *e = t->e;
+	const struct chunk *c = &e->chunks[chunk];
+	int leaves = e->options.as_if_dp / e->options.grid.dp;
+	double before = ms_since_begin(t);
+
+	if (leaves < 2)
+		return 0;
+	for (int i = c->first; i < c->first + c->count; i++)
+		weights_add_leaf(&e->weights, i, 1);
+	return (ms_since_begin(t) - before) * (leaves - 1) / e->options.micro_batches;
+}
+
 /* In the order of a step, so that caches hold what they will. */
 static enum status time_chunk(struct trial *t, int chunk, struct error *err)
 {
@@ -80,6 +95,7 @@ static enum status time_chunk(struct trial *t, int chunk, struct error *err)
 	bool split = order_is_split(&e->options.schedule->orders[e->at.pp]);
 	struct part_cost *p = &t->row.parts[chunk];
 	int n = repetitions(e);
+	double leaves;
 	enum status st;
 
 	TRY(begin(t, err));
@@ -95,9 +111,10 @@ static enum status time_chunk(struct trial *t, int chunk, struct error *err)
 		if (e->sync.buckets[i].chunk == chunk && !e->sync.buckets[i].deferred)
 			t->row.buckets[i].complete =
 				ms_since_begin(t) - t->row.buckets[i].complete;
+	leaves = time_leaves(t, chunk);
 	p->f /= n;
-	p->w /= n;
-	p->b = p->b / n + (split ? p->w : 0);
+	p->w = p->w / n + leaves;
+	p->b = p->b / n + (split ? 0 : leaves) + (split ? p->w : 0);
 out:
 	return st;
 }
@@ -280,6 +297,10 @@ static enum status time_end(struct trial *t, struct error *err)
 		TRY(begin(t, err));
 		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
 		c->squares = ms_since_begin(t);
+	} else if (t->e->squares) { /* the update sums them, in a pass of its own */
+		TRY(begin(t, err));
+		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
+		c->update += ms_since_begin(t);
 	}
 	TRY(begin(t, err));
 	TRY(engine_exchange(t->e, (struct report){0}, &sum, err));
