@@ -50,6 +50,11 @@ static void fill(struct measured m[CLUSTER_CONSTANT_COUNT], const struct machine
 	m[CLUSTER_GRADIENT_OVERLAP] = (struct measured){0, "ranks add up themselves"};
 	m[CLUSTER_GRADIENT_BYTES] =
 		(struct measured){2, "kolm train --precision bf16, up to 32 micro-batches"};
+	m[CLUSTER_BUCKET_BYTES] = (struct measured){0, "gradients are summed where they are"};
+	m[CLUSTER_LOGIT_BYTES] =
+		(struct measured){2, "kolm train writes their gradient where they are"};
+	m[CLUSTER_STAGE_BUFFERS] =
+		(struct measured){0, "kolm train keeps what its schedule has in flight"};
 	m[CLUSTER_OPTIMIZER_BYTES] = (struct measured){
 		28, "counted: AdamW on 32 bits 24, gradient 2, copy to 16 bits 2"};
 	m[CLUSTER_RESERVED] = (struct measured){0, "kolm plans all of its memory"};

@@ -47,6 +47,9 @@ static enum status open_grid(struct training *t, struct error *err)
 	bool launched = launcher_detect(&by);
 	enum status st;
 
+	if (c->plan || c->dry_run)
+		return FAIL(err, ERR_USAGE, "--%s is for kolm train",
+			    c->plan ? "plan" : "dry-run");
 	TRY(check_transport(c, &by, launched, err));
 	t->grid = (struct grid){.dp = c->dp, .pp = c->pp, .mp = c->mp};
 	TRY(grid_resolve(&t->grid, launched ? by.ranks : machine_cores(), launched, err));

@@ -63,8 +63,8 @@ static enum status open_candidate(const struct choosing *x, const struct candida
 	if (!t)
 		return ERR_MEMORY;
 	TRY(config_read(&t->config, t->argc, t->argv, err));
-	if (c)
-		training_apply(&t->config, c);
+	training_apply(&t->config, c);
+	t->config.plan = t->config.dry_run = false;
 	*out = t;
 	t = NULL; /* the caller's now */
 out:
@@ -282,6 +282,7 @@ enum status training_choose(struct training *t, struct error *err)
 		TRY(try_best(&x, err));
 	show(&x);
 	training_apply(c, &x.list[0]);
+	c->plan = false;
 	t->planned_ms = rank_of(&x.list[0]);
 out:
 	free(x.list);
@@ -300,6 +301,7 @@ enum status training_dry_run(struct training *t, struct error *err)
 	enum status st;
 
 	TRY(open_choosing(&x, t, err));
+	t->config.dry_run = false;
 	TRY(training_plan(t, err));
 	TRY(training_prepare(t, err));
 	c.threads = imax(1, machine_cores() / grid_size(&t->grid));

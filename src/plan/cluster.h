@@ -33,6 +33,9 @@
 	X(SUM_OVERLAP, "sum_overlap", "1", 0, 1, "share of tensor-parallel sums hidden behind products of the backward") \
 	X(GRADIENT_OVERLAP, "gradient_overlap", "1", 0, 1, "share of gradient sums hidden behind the backward") \
 	X(GRADIENT_BYTES, "gradient_bytes", "B", 1, 8, "of a parameter's gradient, kept and summed") \
+	X(BUCKET_BYTES, "bucket_bytes", "B", 0, 8, "of a gradient's copy while it is summed over replicas") \
+	X(LOGIT_BYTES, "logit_bytes", "B", 1, 16, "kept of each logit") \
+	X(STAGE_BUFFERS, "stage_buffers", "1", 0, 64, "micro-batches that stages but the last have room for, times the stages; 0: as many as the schedule has in flight") \
 	X(OPTIMIZER_BYTES, "optimizer_bytes", "B", 1, 1000, "read and written for a parameter's update") \
 	X(RESERVED, "reserved", "GiB", 0, 1e4, "of memory: contexts, buffers of the libraries, gaps")
 /* clang-format on */

@@ -47,17 +47,49 @@ double forecast_alive(const struct setup *s, int stage)
 	return m;
 }
 
-/* Of the embedding: its mask; of the head: its input twice, and the logits with 32 bits. */
-static double end_bytes(const struct setup *s, int stage)
+/* Rooms of an engine that does not count what is in flight: so many for each stage, of all that
+   goes from forward to backward, but on the last; beside them what computes them has two. */
+static double rooms(const struct setup *s, const struct cluster *c, int stage)
+{
+	return stage < s->pp - 1 ? c->constants[CLUSTER_STAGE_BUFFERS] * s->pp : 1;
+}
+
+static bool has_rooms(const struct setup *s, const struct cluster *c)
+{
+	return c->constants[CLUSTER_STAGE_BUFFERS] > 0 && s->pp > 1 &&
+	       setup_micro_batches(s) > 1;
+}
+
+/* Micro-batches whose activations a stage keeps. */
+static double kept_micro_batches(const struct setup *s, const struct cluster *c, int stage)
+{
+	return has_rooms(s, c) ? rooms(s, c, stage) + 2 : forecast_alive(s, stage);
+}
+
+/* Such an engine also keeps the 16-bit copies of the weights in these rooms, and has buffers
+   for both ends of a message, both ways. */
+static double room_bytes(const struct setup *s, const struct cluster *c, int stage,
+			 double weights)
+{
+	double message = 2.0 * s->context * s->micro_batch * s->hidden;
+
+	if (!has_rooms(s, c))
+		return 0;
+	return 4 * message + (stage < s->pp - 1 ? 2 * weights * rooms(s, c, stage) : 0);
+}
+
+/* Of the embedding: its mask; of the head: its input twice, and the logits. */
+static double end_bytes(const struct setup *s, const struct cluster *c, int stage)
 {
 	double elements = (double)s->context * s->micro_batch * s->hidden;
 	double cut = s->sequence_parallel ? s->tp : 1, sum = 0;
 
 	if (stage == 0)
-		sum += elements / cut * forecast_alive(s, stage);
+		sum += elements / cut * kept_micro_batches(s, c, stage);
 	if (stage == s->pp - 1)
-		sum += 4 * elements / cut +
-		       4.0 * s->context * s->micro_batch * (double)ceil_div(s->vocab, s->tp);
+		sum += 4 * elements / cut + c->constants[CLUSTER_LOGIT_BYTES] * s->context *
+						    s->micro_batch *
+						    (double)ceil_div(s->vocab, s->tp);
 	return sum;
 }
 
@@ -68,6 +100,8 @@ void forecast_memory(struct forecast_memory *m, const struct setup *s, const str
 
 	m->parameters = 2 * n / (s->zero >= 3 ? s->dp : 1);
 	m->gradients = c->constants[CLUSTER_GRADIENT_BYTES] * n / (s->zero >= 2 ? s->dp : 1);
+	if (s->dp > 1 && s->zero < 2)
+		m->gradients += c->constants[CLUSTER_BUCKET_BYTES] * n;
 	/* The block under way is there as a whole, and the next one is being gathered. */
 	if (s->zero >= 3 && s->dp > 1)
 		m->parameters += 2 * 2 * block;
@@ -75,8 +109,10 @@ void forecast_memory(struct forecast_memory *m, const struct setup *s, const str
 		m->gradients += c->constants[CLUSTER_GRADIENT_BYTES] * block;
 	m->optimizer = 12 * n / (s->zero >= 1 ? s->dp : 1); /* master copy, two moments */
 	m->activations =
-		forecast_block_bytes(s) * setup_layers(s, stage) * forecast_alive(s, stage) +
-		end_bytes(s, stage);
+		forecast_block_bytes(s) * setup_layers(s, stage) *
+			kept_micro_batches(s, c, stage) +
+		end_bytes(s, c, stage) +
+		room_bytes(s, c, stage, setup_block_parameters(s) * setup_layers(s, stage));
 	/* The block that is under way has all of it. */
 	m->activations += kept(s, SETUP_NONE) - kept(s, s->recompute);
 	m->reserved = c->constants[CLUSTER_RESERVED] * GIB;

@@ -61,6 +61,11 @@ static double block_parameters(const struct setup *s, int tp)
 	return (12 * h * h + 7 * h) / tp + 6 * h;
 }
 
+double setup_block_parameters(const struct setup *s)
+{
+	return block_parameters(s, s->tp);
+}
+
 /* The vocabulary is filled up so that tp divides it. */
 static double table_parameters(const struct setup *s)
 {

@@ -58,7 +58,8 @@ static inline int setup_micro_batches(const struct setup *s)
 
 /* Blocks of a stage. The first stages have one more where they do not divide. */
 int setup_layers(const struct setup *s, int stage);
-/* Parameters that a rank of the stage has. */
+/* Parameters that a rank has of a block; that a rank of the stage has. */
+double setup_block_parameters(const struct setup *s);
 double setup_parameters(const struct setup *s, int stage);
 /* Of the whole model, the tied table once. */
 double setup_all_parameters(const struct setup *s);

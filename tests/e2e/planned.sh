@@ -95,6 +95,8 @@ done
 "$KOLM" train --device $device --dp auto --pp auto --mp 2 --nproc-per-node 8 --batch 64 --depth 8 --steps 2 --run-dir given >/dev/null 2>out.txt || fail "$(cat out.txt)"
 grep -q "^8 ranks: dp [0-9] x pp [0-9] x mp 2" out.txt || fail "another mp: $(cat out.txt)"
 expect_error 2 "none of .* ways can be run" "$KOLM" train --plan --nproc-per-node 7 --device $device --mp 7 --batch 3 --model gpt --heads 4
+expect_error 2 "--plan is for kolm train" "$KOLM" verify --plan
+expect_error 2 "--dry-run is for kolm train" "$KOLM" verify --dry-run
 # A real machine is measured, the best ways are tried, one is run.
 "$KOLM" train --plan --dim 64 --depth 4 --steps 3 --warmup 1 --run-dir real >/dev/null 2>out.txt || fail "--plan here: $(cat out.txt)"
 grep -q "from what this machine was measured to do" out.txt || fail "not measured: $(cat out.txt)"
