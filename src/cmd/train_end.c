@@ -159,7 +159,11 @@ static enum status write_record(struct training *t, struct error *err)
 	TRY(dump_masters(t->engine, copy, t->record_folder, "final.safetensors", err));
 	if (t->wants_gradients)
 		TRY(dump_gradients(t->engine, copy, t->record_folder, err));
-	if (t->rank->number == 0)
+	if (t->transcript.sums)
+		TRY(transcript_write(&t->transcript, t->engine, t->record_folder, err));
+	if (is_first(t) && t->fingerprint.on)
+		TRY(fingerprint_write(&t->fingerprint, t->record_folder, err));
+	else if (is_first(t))
 		TRY(sketch_write(&t->sketch, t->record_folder, err));
 out:
 	return st;
@@ -221,6 +225,8 @@ void training_close(struct training *t)
 	training_release(t);
 	metrics_release(&t->metrics);
 	sketch_release(&t->sketch);
+	fingerprint_release(&t->fingerprint);
+	transcript_release(&t->transcript);
 	free(t->kept.ranks);
 	free(t->kept.times);
 	pthread_mutex_unlock(&t->kept.lock);

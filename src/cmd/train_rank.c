@@ -111,6 +111,8 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	if (t->dump.folder)
 		TRY(dump_batch(&t->dump, t->engine, &t->data, step, t->samples, err));
 	TRY(engine_step(t->engine, step, &result, err));
+	if (t->fingerprint.on)
+		TRY(fingerprint_add(&t->fingerprint, t->engine, &t->model, step, &result, err));
 	if (t->sketch.values)
 		TRY(sketch_add(&t->sketch, t->engine, step, result.loss_scale, err));
 	s.ms = (double)engine_times(t->engine)->step * 1e-6;
@@ -162,6 +164,22 @@ out:
 	return st;
 }
 
+/* What kolm verify compares. */
+static enum status begin_record(struct training *t, struct error *err)
+{
+	enum status st = OK;
+
+	if (t->wants_bits) {
+		fingerprint_init(&t->fingerprint);
+		if (t->until)
+			TRY(transcript_begin(&t->transcript, t->engine, t->until - 1, err));
+	} else if (t->record_folder) {
+		TRY(sketch_init(&t->sketch, t->engine, t->config.steps, err));
+	}
+out:
+	return st;
+}
+
 enum status training_rank(struct rank *rank, void *arg, struct error *err)
 {
 	enum status st;
@@ -186,8 +204,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 	TRY(training_open_engine(t, err));
 	TRY(metrics_init(&t->metrics, t->from.state ? (int)t->from.step : 0, c->steps,
 			 c->warmup, err));
-	if (t->record_folder)
-		TRY(sketch_init(&t->sketch, t->engine, c->steps, err));
+	TRY(begin_record(t, err));
 	TRY(open_run(t, err));
 	rank_at(rank, "predicting the step");
 	if (!t->discarded)

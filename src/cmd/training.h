@@ -3,6 +3,7 @@
 #define KOLM_CMD_TRAINING_H
 
 #include "cmd/course.h"
+#include "cmd/fingerprint.h"
 #include "cmd/saving.h"
 #include "config/config.h"
 #include "data/data.h"
@@ -10,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/predict.h"
 #include "engine/sketch.h"
+#include "engine/transcript.h"
 #include "launch/launch.h"
 #include "optim/lr.h"
 #include "trace/gather.h"
@@ -48,6 +50,8 @@ struct training {
 	   steps, with 0 as it was told. */
 	const char *record_folder;
 	bool wants_gradients;
+	bool wants_bits; /* instead of the sketch a fingerprint, and of the last step, if it
+			    has an end before the run's, a transcript */
 	int until;
 	int forward_rows; /* kolm generate: nothing is trained, so many rows go at a time; or 0
 			   */
@@ -72,7 +76,9 @@ struct training {
 	struct device *dev;
 	struct engine *engine;
 	struct metrics metrics;
-	struct sketch sketch;	/* for record_folder */
+	struct sketch sketch; /* for record_folder */
+	struct fingerprint fingerprint;
+	struct transcript transcript;
 	struct records records; /* what it did when, of the last steps */
 	struct gather gather;
 	struct engine_times times; /* of the steps that count */

@@ -23,6 +23,9 @@ static const struct option options[] = {
 	{"weight-tolerance", .group = "Options", .type = OPTION_FLOAT, .meta = "X",
 	 .offset = offsetof(struct verify, weight_tolerance), .initial = "0.0001", .min = 0, .max = 1,
 	 .help = "largest difference of a final weight, relative to the largest of its tensor; likewise"},
+	{"bitwise", .group = "Options", .type = OPTION_FLAG, .offset = offsetof(struct verify, bitwise),
+	 .initial = "false", .help = "no tolerance: all bits of losses, gradients, norms, weights and the optimizer's state, as --as-if "
+	 "promises them (without it: as if on the grid itself); where one differs, which sum that comes from"},
 	{"json", .group = "Options", .type = OPTION_FLAG, .offset = offsetof(struct verify, as_json),
 	 .initial = "false", .help = "print one JSON document instead of text"},
 };
@@ -30,6 +33,7 @@ static const struct option options[] = {
 static const char *const examples[] = {
 	"kolm verify --dp 2 --pp 2 --mp 2 --micro-batches 4",
 	"kolm verify --pp 4 --schedule zb-h1 --micro-batches 8 --optimizer adamw",
+	"kolm verify --bitwise --dp 4 --mp 2 --pp 2 --micro-batches 2",
 	"kolm verify --dp 4 --precision bf16 --inject rank=2,scale=1.1   # can it fail?",
 	NULL,
 };
@@ -41,8 +45,9 @@ const struct option_table verify_table = {
 	.summary =
 		"Train on one rank and on the given grid, and compare losses, gradients and weights. "
 		"Where they differ, tell rounding from error: one rank in another order of sums, and "
-		"with noise of the size of rounding, shows how far rounding goes. 20 steps unless "
-		"--steps says otherwise. Exit code 1 if it is not the same run.",
+		"with noise of the size of rounding, shows how far rounding goes. Or, --bitwise, have "
+		"every bit the same. 20 steps unless --steps says otherwise. Exit code 1 if it is "
+		"not the same run.",
 	.options = options,
 	.count = ARRAY_SIZE(options),
 	.examples = examples,
@@ -343,7 +348,7 @@ enum status cmd_verify(int argc, char *const *argv, struct error *err)
 	v.setup.argv = rest;
 	v.loss_given = options_source(&own, "loss-tolerance") != SOURCE_DEFAULT;
 	v.weight_given = options_source(&own, "weight-tolerance") != SOURCE_DEFAULT;
-	TRY(verify(&v, err));
+	TRY(v.bitwise ? verify_bits(&v, err) : verify(&v, err));
 out:
 	distance_release(&v.reach);
 	distance_release(&v.grid);

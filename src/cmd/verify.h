@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/safetensors.h"
+#include "base/sha256.h"
 #include "grid/grid.h"
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@ struct variant {
 	int draw;	/* with noise of the size of rounding, drawn so; 0: without */
 	int until;	/* of so many steps; 0: of all */
 	bool gradients; /* keep those of the last step */
+	bool bits;	/* to be compared bit by bit */
 };
 
 /* What the runs of one rank take over from that of the grid, and what is said of them. */
@@ -28,7 +30,9 @@ struct setup {
 	int argc;
 	char *const *argv; /* the options of kolm train */
 	struct grid grid;
-	int batch, micro_batches;
+	int batch, micro_batches, micro_batch_size;
+	char as_if[64]; /* the grid that decides about the bits; "": none */
+	int as_if_dp, as_if_mp;
 	int steps;
 	enum dtype type;
 	double unit;	   /* unit roundoff of what is trained in */
@@ -46,6 +50,11 @@ struct outcome {
 	double first_scale, last_scale;	    /* of the loss */
 	struct safetensors weights, sketch; /* final; see engine/sketch.h */
 	struct safetensors gradients;	    /* if they were wanted */
+	/* To be compared bit by bit: fingerprint.txt; transcript.txt of the last step, if the
+	   run ended before its end, or NULL; the sums of a checkpoint, "" where the optimizer
+	   keeps nothing. */
+	char *fingerprint, *transcript;
+	char weights_sha256[SHA256_TEXT], optimizer_sha256[SHA256_TEXT];
 };
 
 /* A run in a folder of its own that goes away; the grid's, which comes first, fills in setup.
@@ -132,10 +141,21 @@ struct finding judge(const struct distance *d, const struct limits *l);
 
 enum verdict { VERDICT_SAME, VERDICT_ROUNDING, VERDICT_DIFFERENT };
 
+/* What two runs that should be the same differ in first. */
+struct bits {
+	bool differ;
+	int step;
+	char what[192];		/* a number of the step, a tensor or its gradient */
+	char one[64], many[64]; /* its values, or those of the element */
+	int64_t element;	/* of the tensor; -1: it is a number */
+	char sum[256];		/* that was taken differently, as far as it can be told */
+	char also[256]; /* where it is a number: the first tensor or gradient of that step */
+};
+
 struct verify {
 	/* options; a tolerance that was given is one that nothing excuses to exceed */
 	double loss_tolerance, weight_tolerance;
-	bool as_json, loss_given, weight_given;
+	bool as_json, bitwise, loss_given, weight_given;
 	/* the runs */
 	struct setup setup;
 	struct outcome many, one;    /* of the grid, and of one rank */
@@ -148,9 +168,12 @@ struct verify {
 	struct finding first_control; /* of them, beyond the contract */
 	double loss_allowed, weight_allowed;
 	char where[320];
+	struct bits bits; /* of --bitwise */
 };
 
 void verify_print(const struct verify *v);
+/* verify_bits.c: --bitwise. */
+enum status verify_bits(struct verify *v, struct error *err);
 /* The grid, for messages. */
 const char *verify_grid(const struct verify *v, char *text, size_t size);
 

@@ -55,15 +55,52 @@ out:
 	return st;
 }
 
-static enum status read_outcome(struct outcome *o, const char *folder, bool gradients,
+static enum status read_text(char **out, const char *folder, const char *name,
+			     struct error *err)
+{
+	char path[PATH_MAX];
+	size_t size;
+	enum status st;
+
+	TRY(file_path(path, folder, name, err));
+	TRY(file_read(path, 1 << 30, out, &size, err));
+out:
+	return st;
+}
+
+/* What the checkpoint at the end says of itself. */
+static enum status read_sums(struct outcome *o, const char *folder, struct error *err)
+{
+	struct checkpoint c = {0};
+	const char *sum;
+	enum status st;
+
+	TRY(checkpoint_need(&c, folder, err));
+	sum = json_string_value(json_object_get(c.state, "weights_sha256"));
+	snprintf(o->weights_sha256, SHA256_TEXT, "%s", sum ? sum : "");
+	snprintf(o->optimizer_sha256, SHA256_TEXT, "%s",
+		 c.files[PART_OPTIMIZER].there ? c.files[PART_OPTIMIZER].sha256 : "");
+out:
+	checkpoint_close(&c);
+	return st;
+}
+
+static enum status read_outcome(struct outcome *o, const char *folder, const struct variant *v,
 				struct error *err)
 {
 	enum status st;
 
 	TRY(read_metrics(o, folder, err));
 	TRY(read_tensors(&o->weights, folder, "final.safetensors", err));
-	TRY(read_tensors(&o->sketch, folder, "sketch.safetensors", err));
-	if (gradients)
+	if (v->bits) {
+		TRY(read_text(&o->fingerprint, folder, FINGERPRINT_FILE, err));
+		TRY(read_sums(o, folder, err));
+		if (v->until)
+			TRY(read_text(&o->transcript, folder, "transcript.txt", err));
+	} else {
+		TRY(read_tensors(&o->sketch, folder, "sketch.safetensors", err));
+	}
+	if (v->gradients)
 		TRY(read_tensors(&o->gradients, folder, "gradients.safetensors", err));
 out:
 	return st;
@@ -76,6 +113,8 @@ void outcome_release(struct outcome *o)
 	safetensors_release(&o->weights);
 	safetensors_release(&o->sketch);
 	safetensors_release(&o->gradients);
+	free(o->fingerprint);
+	free(o->transcript);
 	*o = (struct outcome){0};
 }
 
@@ -115,6 +154,13 @@ static void run_alone(struct config *c, const struct setup *s)
 	c->batch = s->batch;
 	c->micro_batches = s->micro_batches;
 	c->micro_batch_size = 0;
+	if (*s->as_if) { /* as if on the same grid, whatever was left open before */
+		snprintf(c->as_if, sizeof(c->as_if), "dp=%d,mp=%d", s->as_if_dp, s->as_if_mp);
+		c->as_if_dp = s->as_if_dp;
+		c->as_if_mp = s->as_if_mp;
+		c->micro_batch_size = s->micro_batch_size;
+		c->micro_batches = s->batch / s->micro_batch_size;
+	}
 }
 
 /* The run of the grid is over: its options are resolved. */
@@ -127,6 +173,10 @@ static void fill_setup(struct setup *s, const struct training *t)
 	s->grid = t->grid;
 	s->batch = c->batch;
 	s->micro_batches = c->micro_batches;
+	s->micro_batch_size = c->micro_batch_size;
+	snprintf(s->as_if, sizeof(s->as_if), "%s", c->as_if);
+	s->as_if_dp = c->as_if_dp;
+	s->as_if_mp = c->as_if_mp;
 	s->steps = c->steps;
 	s->type = (enum dtype)c->precision;
 	s->unit = unit_roundoff(s->type);
@@ -165,12 +215,15 @@ static enum status prepare(struct training *t, const struct setup *s, const stru
 		snprintf(c->inject, sizeof(c->inject), "noise=%.9g,draw=%d", s->noise, v->draw);
 	if (s->init_scale > 0)
 		c->init_scale = s->init_scale;
+	t->wants_bits = v->bits;
+	if (v->bits && !*c->as_if)
+		strcpy(c->as_if, "the grid"); /* neither of its numbers is known yet */
 	c->quiet = true;
 	c->trace = 0;
 	c->log_every = 1; /* all are compared, whatever becomes of them */
 	c->eval_every = c->patience = c->max_bad_steps = 0;
 	c->dump_check[0] = c->save_every[0] = '\0';
-	c->save = false;
+	c->save = v->bits;
 	c->restarts = 0;
 	snprintf(c->run_dir, sizeof(c->run_dir), "%.*s", PATH_MAX - 1, folder);
 	log_set_level(LOG_QUIET);
@@ -211,7 +264,7 @@ enum status run_variant(struct setup *s, const struct variant *v, struct outcome
 	TRY(v->reordered ? train_reordered(t, err) : training_run(t, err));
 	if (!v->alone)
 		fill_setup(s, t);
-	TRY(read_outcome(o, folder.path, v->gradients, err));
+	TRY(read_outcome(o, folder.path, v, err));
 out:
 	training_free(t);
 	folder_remove_temporary(&folder);

@@ -154,8 +154,8 @@ void comm_free(struct comm *c);
  */
 enum comm_order { COMM_IN_RANK_ORDER, COMM_IN_TREE };
 
-/* Before the first request of the group, by every member. The tree is for groups of a power of
-   two members; a new group has the order of its ranks. */
+/* While no request of the group is under way, by every member. The tree is for groups of a
+   power of two members; a new group has the order of its ranks. */
 void comm_set_order(struct comm *c, enum comm_order order);
 enum comm_order comm_order(const struct comm *c);
 

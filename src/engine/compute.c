@@ -4,19 +4,6 @@
 
 #include <assert.h>
 
-/* Micro-batches of one of the replicas that there are as if, and which one has one of ours. */
-static int turn_of(const struct engine *e)
-{
-	const struct engine_options *o = &e->options;
-
-	return o->as_if_dp ? o->micro_batches * o->grid.dp / o->as_if_dp : o->micro_batches;
-}
-
-static int leaf_of(const struct engine *e, int micro_batch)
-{
-	return micro_batch / turn_of(e);
-}
-
 /* Where a part and the next one are on the same stage, nothing is sent between them: the chunk
    of the part before, if it has the micro-batch; -1: it is elsewhere, or this is a trial. */
 static int chunk_before(const struct engine *e, const struct action *a)
@@ -67,8 +54,9 @@ static void between_layers(void *arg, int layer, enum chunk_event event)
 	struct execution *x = &e->run;
 
 	spoil_result(e, &x->now, layer, event);
-	if (event == CHUNK_WEIGHT && (x->now.micro_batch + 1) % turn_of(e) == 0)
-		weights_add_leaf(&e->weights, layer, leaf_of(e, x->now.micro_batch));
+	transcript_result(e, &x->now, layer, event);
+	if (event == CHUNK_WEIGHT && (x->now.micro_batch + 1) % engine_turn(e) == 0)
+		weights_add_leaf(&e->weights, layer, engine_leaf(e, x->now.micro_batch));
 	if (event == CHUNK_WEIGHT && x->layer_done)
 		x->layer_done(x->layer_done_arg, layer);
 	else if (event == CHUNK_WEIGHT && x->now.weights) {
@@ -143,7 +131,7 @@ static struct chunk_run run_of(struct engine *e, const struct action *a, struct 
 		.pass = {.dev = e->dev,
 			 .slices = e->slices,
 			 .shard = e->at.mp,
-			 .level = tree_depth((unsigned)leaf_of(e, a->micro_batch)),
+			 .level = tree_depth((unsigned)engine_leaf(e, a->micro_batch)),
 			 .rows = x->rows,
 			 .sum_bytes = &e->sum_bytes,
 			 .seed = e->options.seed,
@@ -271,6 +259,7 @@ static enum status enter_backward(struct engine *e, const struct action *a, stru
 		(*flow)->flow[c->count - 1] = b->top[i];
 	}
 	spoil_flow(e, c, (*flow)->flow[c->count - 1], a->micro_batch);
+	transcript_top(e, c, (*flow)->flow[c->count - 1], a->micro_batch);
 out:
 	return st;
 }
@@ -282,7 +271,7 @@ static bool accumulates(const struct engine *e, const struct action *a)
 	int left = e->run.weights_left[a->chunk];
 
 	assert(e->run.layer_done || left == e->options.micro_batches - a->micro_batch);
-	return (e->options.micro_batches - left) % turn_of(e) > 0;
+	return (e->options.micro_batches - left) % engine_turn(e) > 0;
 }
 
 /* I, or the part of B that others wait for. */

@@ -114,10 +114,11 @@ struct engine {
 	} passage;
 	int64_t sum_bytes; /* brought to sums over the slices so far */
 	struct traffic_count traffic;
-	struct engine_times times; /* of the step under way, or the last one */
-	int step;		   /* the one under way */
-	double kept_at;		   /* ms */
-	bool failed;		   /* in the middle of something: it can only be freed */
+	struct transcript *transcript; /* of what is computed, or NULL */
+	struct engine_times times;     /* of the step under way, or the last one */
+	int step;		       /* the one under way */
+	double kept_at;		       /* ms */
+	bool failed;		       /* in the middle of something: it can only be freed */
 };
 
 /* What a rank adds to what all know of a step. */
@@ -131,6 +132,17 @@ struct report {
 /* engine.c: does this rank begin or end the pipeline? Samples of a step, of this replica. */
 bool engine_needs_batch(const struct engine *e);
 int engine_batch_rows(const struct engine *e);
+/* Micro-batches of one of the replicas that there are as if, and which one has one of ours. */
+static inline int engine_turn(const struct engine *e)
+{
+	const struct engine_options *o = &e->options;
+
+	return o->as_if_dp ? o->micro_batches * o->grid.dp / o->as_if_dp : o->micro_batches;
+}
+static inline int engine_leaf(const struct engine *e, int micro_batch)
+{
+	return micro_batch / engine_turn(e);
+}
 /* Have all of some samples filled, from one of the global batch on; nothing where none are. */
 void engine_fill_samples(struct engine *e, const struct samples *s, int64_t first,
 			 engine_fill *fill, void *arg);
@@ -218,6 +230,15 @@ void spoil_gradient(struct engine *e, int layer);
 bool spoil_update(const struct engine *e);
 void spoil_result(struct engine *e, const struct computing *c, int layer,
 		  enum chunk_event event);
+/* A step begins: the order in which its groups add up. */
+void spoil_order(struct engine *e);
+
+/* transcript.c: if the step is written down. A layer has computed something; what enters the
+   backward pass of a chunk; the losses of micro-batches. */
+void transcript_result(struct engine *e, const struct computing *c, int layer,
+		       enum chunk_event event);
+void transcript_top(struct engine *e, const struct chunk *c, struct view dy, int micro_batch);
+void transcript_losses(const struct engine *e, const double *losses);
 
 /* watch.c: the time that something takes this rank, without what is waiting or pause in
    it. The action is NULL for what belongs to no micro-batch. */

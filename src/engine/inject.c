@@ -12,7 +12,7 @@
 
 static const char *const places[] = {NAMES_OF(INJECT_PLACES)};
 
-enum value { TAKES_NOTHING, TAKES_TIME, TAKES_FACTOR, TAKES_SHARE };
+enum value { TAKES_NOTHING, TAKES_TIME, TAKES_FACTOR, TAKES_SHARE, TAKES_GROUP };
 
 #define ACTION(name, text, takes) {text, INJECT_##name, TAKES_##takes},
 static const struct {
@@ -69,6 +69,11 @@ static enum status read_value(struct injection *i, enum value takes, const char 
 		    i->scale > 1)
 			return bad(word, "is not a share such as 1e-7", err);
 		return limits->ranks > 1 ? bad(word, "is for one rank", err) : OK;
+	case TAKES_GROUP:
+		i->slices = value && !strcmp(value, "slices");
+		if (!value || (!i->slices && strcmp(value, "replicas")))
+			return bad(word, "is neither of replicas nor of slices", err);
+		return OK;
 	}
 	return OK;
 }
@@ -142,7 +147,7 @@ enum status inject_parse(struct inject_plan *p, const char *text,
 		if (i.action == INJECT_NONE)
 			TRY(bad(text,
 				"does nothing: sleep=TIME, kill, hang, nan, scale=X, shift, "
-				"stale or noise=X is missing",
+				"stale, noise=X or rank-order=GROUP is missing",
 				err));
 		if (p->count == INJECTIONS_MAX)
 			TRY(FAIL(err, ERR_USAGE, "--inject is given more than %d times",

@@ -13,6 +13,8 @@
  * - stale: the rank does not update its weights.
  * - noise=X,draw=D: every result of a layer (outputs, gradients of inputs and weights) is off
  *   by up to the share X of itself, at random: as rounding might have left it. For one rank.
+ * - rank-order=replicas|slices: with --as-if, sums over these are taken in the order of their
+ *   ranks instead of in the tree.
  * Without rank it is every rank, without step every step, without micro-batch all of them.
  */
 #ifndef KOLM_ENGINE_INJECT_H
@@ -42,7 +44,8 @@ enum { AT_COUNT = NAMES_COUNT(INJECT_PLACES) };
 	X(SCALE, "scale", FACTOR)  \
 	X(SHIFT, "shift", NOTHING) \
 	X(STALE, "stale", NOTHING) \
-	X(NOISE, "noise", SHARE)
+	X(NOISE, "noise", SHARE)   \
+	X(RANK_ORDER, "rank-order", GROUP)
 #define INJECT_ACTION(name, ...) INJECT_##name,
 enum inject_action { INJECT_NONE, INJECT_ACTIONS(INJECT_ACTION) };
 
@@ -53,6 +56,7 @@ struct injection {
 	double ms;    /* of sleep */
 	double scale; /* of scale, of noise */
 	int draw;     /* of noise: which one */
+	bool slices;  /* of rank-order: of slices, not of replicas */
 };
 
 enum { INJECTIONS_MAX = 16 };

@@ -76,6 +76,29 @@ void spoil_gradient(struct engine *e, int layer)
 		shift_rows(e, l->tensor);
 }
 
+static bool has_rank_order(const struct engine *e, bool slices)
+{
+	const struct inject_plan *p = e->options.inject;
+
+	for (int k = 0; p && k < p->count; k++)
+		if (p->list[k].action == INJECT_RANK_ORDER && p->list[k].slices == slices &&
+		    (p->list[k].step < 0 || p->list[k].step == e->step))
+			return true;
+	return false;
+}
+
+void spoil_order(struct engine *e)
+{
+	if (!e->options.as_if_dp)
+		return;
+	if (e->replicas)
+		comm_set_order(e->replicas,
+			       has_rank_order(e, false) ? COMM_IN_RANK_ORDER : COMM_IN_TREE);
+	if (e->slices)
+		comm_set_order(e->slices,
+			       has_rank_order(e, true) ? COMM_IN_RANK_ORDER : COMM_IN_TREE);
+}
+
 bool spoil_update(const struct engine *e)
 {
 	return planned(e, INJECT_STALE);

@@ -137,6 +137,8 @@ static struct report report_of(const struct engine *e)
 			   .word = by->word ? by->word(by->arg) : (struct engine_word){0}};
 	const double *numbers = engine_read_numbers(e, &r.loss);
 
+	transcript_losses(e, numbers + NUMBER_COUNT);
+
 	if (e->at.mp > 0) /* the first slice has the same */
 		exact_clear(&r.loss);
 	if (e->squares)
@@ -242,6 +244,7 @@ enum status engine_step(struct engine *e, int step, struct step_result *result,
 	e->run.divisor = (double)engine_batch_rows(e) * e->options.grid.dp;
 	watch_begin_step(e);
 	engine_reach(e, AT_STEP, 0);
+	spoil_order(e);
 	engine_clear_numbers(e);
 	st = engine_execute(e, &e->options.schedule->orders[e->at.pp], err);
 	if (st != OK) {
