@@ -189,7 +189,7 @@ static struct view slab_inputs(const struct linear *l, int s, float *room)
 			gather_row(&l->x, r, s * SLAB, n, (uint16_t *)room + r * SLAB, SLAB);
 		return (struct view){room, SLAB, DTYPE_BF16};
 	}
-	gather(&l->x, l->rows, s * SLAB, n, room, SLAB);
+	gather(&l->x, l->rows, s * SLAB, n, room, SLAB, SLAB);
 	if (l->type == DTYPE_BF16 && l->x.type == DTYPE_F32)
 		round_floats(room, (size_t)(l->rows * SLAB));
 	return (struct view){.data = room, .stride = SLAB};

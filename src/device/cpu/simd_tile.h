@@ -97,13 +97,13 @@ static void get_as(struct view from, int row, int column, float *to, int n)
 					       : bfloat_to_float(half[i]);
 }
 
-/* Columns [c0, c0 + n) of a view to rows of width, zero-filled. */
+/* Columns [c0, c0 + n) of a view to rows of width, zero-filled, that are stride apart. */
 INLINE void gather_as(const struct view *from, int rows, int c0, int n, float *to,
-		      const int width, const enum dtype type)
+		      const int width, const int stride, const enum dtype type)
 {
 	const char *row = (const char *)from->data + (size_t)c0 * dtype_size(type);
 
-	for (int r = 0; r < rows; r++, row += from->stride * dtype_size(type), to += width) {
+	for (int r = 0; r < rows; r++, row += from->stride * dtype_size(type), to += stride) {
 		if (n == width) { /* copied in line: this is most of all cases */
 			UNROLL
 			for (int j = 0; j < width; j += VL)
@@ -115,14 +115,15 @@ INLINE void gather_as(const struct view *from, int rows, int c0, int n, float *t
 	}
 }
 
-INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, const int width)
+INLINE void gather(const struct view *from, int rows, int c0, int n, float *to, const int width,
+		   const int stride)
 {
 	if (from->type == DTYPE_F32)
-		gather_as(from, rows, c0, n, to, width, DTYPE_F32);
+		gather_as(from, rows, c0, n, to, width, stride, DTYPE_F32);
 	else if (from->type == DTYPE_F16)
-		gather_as(from, rows, c0, n, to, width, DTYPE_F16);
+		gather_as(from, rows, c0, n, to, width, stride, DTYPE_F16);
 	else
-		gather_as(from, rows, c0, n, to, width, DTYPE_BF16);
+		gather_as(from, rows, c0, n, to, width, stride, DTYPE_BF16);
 }
 
 /* Floats as bf16 has them: in a product of bf16 both factors are. */
@@ -152,12 +153,12 @@ static void gather_row(const struct view *from, int row, int c0, int n, uint16_t
 }
 
 /* The same of all rows, two of them interleaved; a last one that is alone with zeros. */
-static void gather_pairs(const struct view *from, int rows, int c0, int n, uint32_t *to,
-			 int width)
+INLINE void gather_pairs(const struct view *from, int rows, int c0, int n, uint32_t *to,
+			 const int width, const int stride)
 {
 	uint16_t copy[2][SLAB] = {{0}};
 
-	for (int r = 0; r < rows; r += 2, to += width) {
+	for (int r = 0; r < rows; r += 2, to += stride) {
 		struct view v = view_at(view_from(*from, (size_t)r), c0);
 		const uint16_t *low = v.data, *high = low + from->stride;
 
@@ -170,6 +171,7 @@ static void gather_pairs(const struct view *from, int rows, int c0, int n, uint3
 			low = copy[0];
 			high = copy[1];
 		}
+		UNROLL
 		for (int j = 0; j < width; j += LANES)
 			*(pairs_any *)(to + j) = interleave(low + j, high + j);
 	}

@@ -1,13 +1,21 @@
-/* simd_weight.h - dW (+)= dy' x, db (+)= column sums of dy; part of simd.c. */
+/*
+ * simd_weight.h - dW (+)= dy' x, db (+)= column sums of dy; part of simd.c.
+ *
+ * A group of panels takes all rows of dy, and the inputs of as many slabs of x as there is
+ * room for, both copied; so dy, which may be far away, is read seldom, and it is fetched while
+ * the group before is computed.
+ */
 #ifndef KOLM_DEVICE_CPU_SIMD_WEIGHT_H
 #define KOLM_DEVICE_CPU_SIMD_WEIGHT_H
 
 #include "device/cpu/simd_tile.h"
 
+enum { INPUT_STRIDE = SLAB + 4 }; /* of the copied inputs, off the power of two */
+
 struct weight_tile {
 	void *w; /* TILE_ROWS inputs of each panel */
 	size_t w_stride;
-	const void *x;	/* (rows, SLAB) floats, or pairs of rows */
+	const void *x;	/* (rows, INPUT_STRIDE) floats, or pairs of rows */
 	const void *dy; /* (rows, TILE_WIDTH) */
 	int rows;	/* or pairs of them */
 	bool pairs;
@@ -59,7 +67,7 @@ INLINE void weight_pairs(const struct weight_tile *t, const int inputs, const in
 		for (int p = 0; p < panels; p++)
 			sum[i][p] = (vec16){0};
 	}
-	for (int r = 0; r < t->rows; r++, x += SLAB, dy += TILE_WIDTH) {
+	for (int r = 0; r < t->rows; r++, x += INPUT_STRIDE, dy += TILE_WIDTH) {
 		pairs gradient[TILE_PANELS];
 
 		if (r < inputs)
@@ -102,7 +110,7 @@ INLINE void weight_floats(const struct weight_tile *t, const int inputs, const i
 		for (int j = 0; j < panels * VPP; j++)
 			sum[i][j] = (vec){0};
 	}
-	for (int r = 0; r < t->rows; r++, x += SLAB, dy += TILE_WIDTH) {
+	for (int r = 0; r < t->rows; r++, x += INPUT_STRIDE, dy += TILE_WIDTH) {
 		vec gradient[TILE_VECS];
 
 		if (r < inputs)
@@ -157,50 +165,126 @@ static void bias_gradient(const struct linear *l, const float *dy, int o0, int n
 	put_as(bias, 0, o0, sums, n);
 }
 
+/* Working memory of a thread. */
+struct weight_room {
+	float *dy, *x; /* pairs have the size of floats */
+	int slabs;     /* that x has room for */
+	size_t slab;   /* floats of each */
+	int rows;      /* or pairs of them */
+	bool pairs;
+};
+
+static struct weight_room weight_room(const struct linear *l, float *scratch)
+{
+	bool in_pairs = PAIRS && l->y.type == DTYPE_BF16;
+	int rows = in_pairs ? (l->rows + 1) / 2 : l->rows;
+	struct weight_room room = {.dy = scratch, .rows = rows, .pairs = in_pairs};
+
+	room.x = room.dy + l->rows * TILE_WIDTH;
+	room.slab = (size_t)rows * INPUT_STRIDE;
+	room.slabs = (SCRATCH - l->rows * TILE_WIDTH) / (int)room.slab;
+	return room;
+}
+
+/* The inputs of a slab, as what dy is. */
+static void copy_inputs(const struct linear *l, const struct weight_room *room, int s,
+			float *to)
+{
+	int n = imin(SLAB, l->in - s * SLAB);
+
+	if (room->pairs) {
+		gather_pairs(&l->x, l->rows, s * SLAB, n, (uint32_t *)to, SLAB, INPUT_STRIDE);
+		return;
+	}
+	gather(&l->x, l->rows, s * SLAB, n, to, SLAB, INPUT_STRIDE);
+	if (l->y.type == DTYPE_BF16 && l->x.type == DTYPE_F32)
+		for (int r = 0; r < l->rows; r++)
+			round_floats(to + (size_t)r * INPUT_STRIDE, SLAB);
+}
+
+/* Outputs of a group; those of the bias on the way, if it is its turn. */
+static void copy_gradients(const struct linear *l, const struct weight_room *room, int p,
+			   int end, bool bias)
+{
+	int n = imin(end * PANEL, l->out) - p * PANEL;
+
+	if (!room->pairs || bias)
+		gather(&l->y, l->rows, p * PANEL, n, room->dy, TILE_WIDTH, TILE_WIDTH);
+	if (bias)
+		bias_gradient(l, room->dy, p * PANEL, n);
+	if (room->pairs)
+		gather_pairs(&l->y, l->rows, p * PANEL, n, (uint32_t *)room->dy, TILE_WIDTH,
+			     TILE_WIDTH);
+}
+
+/* Rows of the gradients that the next group will copy. */
+struct rows_ahead {
+	const char *at;
+	size_t stride, size; /* bytes */
+	int left, each;	     /* rows, and how many of them at a time */
+};
+
+static struct rows_ahead rows_ahead(const struct linear *l, int p, int end, int times)
+{
+	size_t size = dtype_size(l->y.type);
+
+	return (struct rows_ahead){.at = (const char *)l->y.data + (size_t)(p * PANEL) * size,
+				   .stride = l->y.stride * size,
+				   .size = (size_t)((end - p) * PANEL) * size,
+				   .left = p < end ? l->rows : 0,
+				   .each = (int)ceil_div(l->rows, times)};
+}
+
+static void fetch_rows(struct rows_ahead *a)
+{
+	for (int n = imin(a->each, a->left); n > 0; n--, a->left--, a->at += a->stride)
+		for (size_t i = 0; i < a->size; i += LINE)
+			__builtin_prefetch(a->at + i, 0, 2);
+}
+
+/* A group of panels in a slab. */
+static void weight_slab(const struct linear *l, const struct weight_room *room, int s, int p,
+			int end, const float *x, struct rows_ahead *ahead)
+{
+	int width = layout_slab_width(l->in, s);
+	size_t panel = layout_panel_size(width);
+	char *w = (char *)l->weight +
+		  (layout_slab_offset(l->out, s) + (size_t)p * panel) * dtype_size(l->type);
+	struct weight_tile t = {.w_stride = panel,
+				.dy = room->dy,
+				.rows = room->rows,
+				.pairs = room->pairs,
+				.accumulate = l->accumulate};
+
+	for (int k = 0; k < width; k += TILE_ROWS) {
+		t.w = w + (size_t)(k * PANEL) * dtype_size(l->type);
+		t.x = x + k;
+		weight_tiles[l->type][end - p - 1][imin(TILE_ROWS, width - k) - 1](&t);
+		fetch_rows(ahead);
+	}
+}
+
 static void simd_backward_weight(const struct linear *l, int p0, int p1, float *scratch)
 {
-	bool is_bf16 = l->y.type == DTYPE_BF16, in_pairs = PAIRS && is_bf16;
-	float *x = scratch, *dy = scratch + ROWS_MAX * SLAB;
-	uint32_t *x_pairs = (uint32_t *)x, *dy_pairs = (uint32_t *)dy;
-	int groups = (int)ceil_div(p1 - p0, TILE_PANELS);
+	struct weight_room room = weight_room(l, scratch);
+	int groups = (int)ceil_div(p1 - p0, TILE_PANELS), slabs = layout_slabs(l->in);
+	int tiles = (int)ceil_div(SLAB, TILE_ROWS);
 
-	for (int s = 0; s < layout_slabs(l->in); s++) {
-		int width = layout_slab_width(l->in, s);
-		size_t panel = layout_panel_size(width);
-		size_t slab = layout_slab_offset(l->out, s);
-		int inputs = imin(SLAB, l->in - s * SLAB);
+	for (int first = 0; first < slabs; first += room.slabs) {
+		int n = imin(room.slabs, slabs - first);
 
-		if (in_pairs)
-			gather_pairs(&l->x, l->rows, s * SLAB, inputs, x_pairs, SLAB);
-		else
-			gather(&l->x, l->rows, s * SLAB, inputs, x, SLAB);
-		if (is_bf16 && !in_pairs && l->x.type == DTYPE_F32)
-			round_floats(x, (size_t)(l->rows * SLAB));
+		for (int s = 0; s < n; s++)
+			copy_inputs(l, &room, first + s, room.x + (size_t)s * room.slab);
 		for (int g = 0; g < groups; g++) {
 			int p = p0 + (int)part_begin(p1 - p0, g, groups);
 			int end = p0 + (int)part_begin(p1 - p0, g + 1, groups);
-			int n = imin(end * PANEL, l->out) - p * PANEL;
-			struct weight_tile t = {.w_stride = panel,
-						.dy = dy,
-						.rows = in_pairs ? (l->rows + 1) / 2 : l->rows,
-						.pairs = in_pairs,
-						.accumulate = l->accumulate};
+			int next = p0 + (int)part_begin(p1 - p0, imin(g + 2, groups), groups);
+			struct rows_ahead ahead = rows_ahead(l, end, next, n * tiles);
 
-			if (!in_pairs || (s == 0 && l->bias))
-				gather(&l->y, l->rows, p * PANEL, n, dy, TILE_WIDTH);
-			if (s == 0 && l->bias)
-				bias_gradient(l, dy, p * PANEL, n);
-			if (in_pairs)
-				gather_pairs(&l->y, l->rows, p * PANEL, n, dy_pairs,
-					     TILE_WIDTH);
-			for (int k = 0; k < width; k += TILE_ROWS) {
-				t.w = (char *)l->weight +
-				      (slab + (size_t)p * panel + (size_t)k * PANEL) *
-					      dtype_size(l->type);
-				t.x = x + k; /* a pair has the size of a float */
-				weight_tiles[l->type][end - p - 1]
-					    [imin(TILE_ROWS, width - k) - 1](&t);
-			}
+			copy_gradients(l, &room, p, end, first == 0 && l->bias);
+			for (int s = 0; s < n; s++)
+				weight_slab(l, &room, first + s, p, end,
+					    room.x + (size_t)s * room.slab, &ahead);
 		}
 	}
 }
