@@ -10,6 +10,7 @@
 struct linear_job {
 	struct cpu *cpu;
 	struct linear l;
+	struct packed packed;
 };
 
 static float *scratch_of(const struct linear_job *job, int part)
@@ -17,9 +18,33 @@ static float *scratch_of(const struct linear_job *job, int part)
 	return job->cpu->scratch + (size_t)part * SCRATCH;
 }
 
-static void *packed_of(const struct linear_job *job, int part)
+/*
+ * Gradients of many outputs are packed a span at a time, so that they are still in a cache when
+ * they are multiplied, slab by slab. What the spans before gave is kept behind them; where
+ * there is no room for that, all outputs are one span.
+ */
+static struct packed first_span(const struct linear_job *job, int part)
 {
-	return (float *)job->cpu->packed + (size_t)part * job->cpu->packed_size;
+	const struct linear *l = &job->l;
+	struct packed p = {.dy = (float *)job->cpu->packed +
+				 (size_t)part * job->cpu->packed_size,
+			   .o1 = l->out};
+	size_t span = kernels_packed_size(l->rows, SPAN);
+
+	if (l->out > SPAN &&
+	    span + (size_t)l->rows * (size_t)l->in <= kernels_packed_size(l->rows, l->out)) {
+		p.sums = (float *)p.dy + span;
+		p.o1 = SPAN;
+	}
+	return p;
+}
+
+/* Returns false after the last. */
+static bool next_span(const struct linear *l, struct packed *p)
+{
+	p->o0 = p->o1;
+	p->o1 = imin(p->o1 + SPAN, l->out);
+	return p->o0 < l->out;
 }
 
 static void forward_part(void *arg, int part, int parts)
@@ -38,8 +63,7 @@ static void pack_part(void *arg, int part, int parts)
 	struct linear_job *job = arg;
 
 	job->cpu->kernels->pack_dy(&job->l, (int)part_begin(job->l.rows, part, parts),
-				   (int)part_begin(job->l.rows, part + 1, parts),
-				   job->cpu->packed);
+				   (int)part_begin(job->l.rows, part + 1, parts), &job->packed);
 }
 
 /* Whole slabs where there are enough of them, otherwise as fine as the layout allows. */
@@ -52,7 +76,7 @@ static void backward_input_part(void *arg, int part, int parts)
 	int b = imin((int)part_begin(grains, part + 1, parts) * grain, in);
 
 	if (a < b)
-		job->cpu->kernels->backward_input(&job->l, job->cpu->packed, a, b,
+		job->cpu->kernels->backward_input(&job->l, &job->packed, a, b,
 						  scratch_of(job, part));
 }
 
@@ -80,9 +104,29 @@ static struct linear rows_of(const struct linear *l, int r0, int r1)
 	return part;
 }
 
+/* Pack and multiply, span by span. */
+static void backward_input_parts(struct linear_job *job)
+{
+	job->packed = first_span(job, 0);
+	do {
+		pool_run(job->cpu->pool, pack_part, job);
+		pool_run(job->cpu->pool, backward_input_part, job);
+	} while (next_span(&job->l, &job->packed));
+}
+
+static void forward_parts(struct linear_job *job)
+{
+	pool_run(job->cpu->pool, forward_part, job);
+}
+
+static void backward_weight_parts(struct linear_job *job)
+{
+	pool_run(job->cpu->pool, backward_weight_part, job);
+}
+
 /* Run the kernels over near-equal chunks of at most ROWS_MAX rows. */
 static void over_rows(struct device *dev, const struct linear *l,
-		      void (*first)(void *, int, int), void (*then)(void *, int, int))
+		      void (*run)(struct linear_job *job))
 {
 	struct cpu *cpu = cpu_of(dev);
 	int chunks = (int)ceil_div(l->rows, ROWS_MAX);
@@ -95,9 +139,7 @@ static void over_rows(struct device *dev, const struct linear *l,
 				     (int)part_begin(l->rows, i + 1, chunks)),
 		};
 
-		pool_run(cpu->pool, first, &job);
-		if (then)
-			pool_run(cpu->pool, then, &job);
+		run(&job);
 	}
 }
 
@@ -142,10 +184,12 @@ static void forward_rows(void *arg, int part, int parts)
 static void backward_input_chunk(const struct linear_job *chunk, int part)
 {
 	const struct kernels *k = chunk->cpu->kernels;
-	void *packed = packed_of(chunk, part);
+	struct packed p = first_span(chunk, part);
 
-	k->pack_dy(&chunk->l, 0, chunk->l.rows, packed);
-	k->backward_input(&chunk->l, packed, 0, chunk->l.in, scratch_of(chunk, part));
+	do {
+		k->pack_dy(&chunk->l, 0, chunk->l.rows, &p);
+		k->backward_input(&chunk->l, &p, 0, chunk->l.in, scratch_of(chunk, part));
+	} while (next_span(&chunk->l, &p));
 }
 
 static void backward_input_rows(void *arg, int part, int parts)
@@ -166,7 +210,7 @@ void cpu_forward(struct device *dev, const struct linear *l)
 	if (share_rows(dev, l))
 		run_rows(dev, l, forward_rows);
 	else
-		over_rows(dev, l, forward_part, NULL);
+		over_rows(dev, l, forward_parts);
 }
 
 void cpu_backward_input(struct device *dev, const struct linear *l)
@@ -176,10 +220,10 @@ void cpu_backward_input(struct device *dev, const struct linear *l)
 	if (share_rows(dev, l))
 		run_rows(dev, l, backward_input_rows);
 	else
-		over_rows(dev, l, pack_part, backward_input_part);
+		over_rows(dev, l, backward_input_parts);
 }
 
 void cpu_backward_weight(struct device *dev, const struct linear *l)
 {
-	over_rows(dev, l, backward_weight_part, NULL);
+	over_rows(dev, l, backward_weight_parts);
 }

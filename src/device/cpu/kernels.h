@@ -15,6 +15,7 @@ enum {
 	ROWS_MAX = 256,		  /* rows that a matrix kernel takes at once */
 	BLOCK = 512,		  /* outputs of a block of packed output gradients */
 	BLOCK_STRIDE = 528,	  /* a row of such a block, off the power of two */
+	SPAN = 3072,		  /* outputs that are packed at a time, if sums have room */
 	SCRATCH = ROWS_MAX * 512, /* floats of working memory per thread */
 	PIECE = 4096,		  /* of a row that elementwise kernels take at once */
 	ATTENTION_BLOCK = 64,	  /* queries, and keys, that attention takes at once */
@@ -22,6 +23,14 @@ enum {
 
 /* Floats that the packed output gradients of rows x out need. */
 size_t kernels_packed_size(int rows, int out);
+
+/* Packed gradients of outputs [o0, o1): all of them, or spans one after the other, which begin
+   at multiples of SPAN. */
+struct packed {
+	void *dy;    /* in blocks of floats or of the table's own type, zero-filled */
+	float *sums; /* (rows, in) of dx, from span to span; NULL if there is one only */
+	int o0, o1;
+};
 
 /* Up to PIECE columns of a row of a norm, all as floats. */
 struct norm_piece {
@@ -55,11 +64,11 @@ struct kernels {
 
 	/* Outputs [16*p0, 16*p1) of y. */
 	void (*forward)(const struct linear *l, int p0, int p1, float *scratch);
-	/* dy . act'(saved) of rows r0..r1, in place and to blocks [out/512][rows][528] of
-	   floats or of the table's own type, zero-filled. */
-	void (*pack_dy)(const struct linear *l, int r0, int r1, void *packed);
-	/* Inputs [i0, i1) of dx (i0 a multiple of 4) from the packed dy. */
-	void (*backward_input)(const struct linear *l, const void *packed, int i0, int i1,
+	/* dy . act'(saved) of rows r0..r1, in place and packed. */
+	void (*pack_dy)(const struct linear *l, int r0, int r1, const struct packed *p);
+	/* Inputs [i0, i1) of dx (i0 a multiple of 4) from the packed dy; of the sums, if it is
+	   not the last span. */
+	void (*backward_input)(const struct linear *l, const struct packed *p, int i0, int i1,
 			       float *scratch);
 	/* Outputs [16*p0, 16*p1) of dW and db. */
 	void (*backward_weight)(const struct linear *l, int p0, int p1, float *scratch);

@@ -51,15 +51,21 @@ static void forward(const struct linear *l, int p0, int p1, float *scratch)
 		}
 }
 
-static void pack_dy(const struct linear *l, int r0, int r1, void *packed)
+static float *packed_at(const struct linear *l, const struct packed *p, int r, int o)
 {
-	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
-		int n = imin(BLOCK, l->out - o0);
+	size_t block = (size_t)((o - p->o0) / BLOCK);
+
+	return (float *)p->dy + (block * (size_t)l->rows + (size_t)r) * BLOCK_STRIDE +
+	       (o - p->o0) % BLOCK;
+}
+
+static void pack_dy(const struct linear *l, int r0, int r1, const struct packed *p)
+{
+	for (int o0 = p->o0; o0 < p->o1; o0 += BLOCK) {
+		int n = imin(BLOCK, p->o1 - o0);
 
 		for (int r = r0; r < r1; r++) {
-			float *to = (float *)packed +
-				    ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
-					    BLOCK_STRIDE;
+			float *to = packed_at(l, p, r, o0);
 
 			for (int i = 0; i < n; i++) {
 				float dy = element(l->y, r, o0 + i);
@@ -76,23 +82,22 @@ static void pack_dy(const struct linear *l, int r0, int r1, void *packed)
 	}
 }
 
-static void backward_input(const struct linear *l, const void *packed, int i0, int i1,
+static void backward_input(const struct linear *l, const struct packed *p, int i0, int i1,
 			   float *scratch)
 {
-	const float *dy = packed;
-
 	(void)scratch;
 	for (int r = 0; r < l->rows; r++)
 		for (int i = i0; i < imin(i1, l->in); i++) {
-			double sum = 0;
+			float *so_far =
+				p->sums ? p->sums + (size_t)r * (size_t)l->in + i : NULL;
+			double sum = p->o0 > 0 ? (double)*so_far : 0;
 
-			for (int o = 0; o < l->out; o++)
-				sum += (double)dy[((size_t)(o / BLOCK) * (size_t)l->rows +
-						   (size_t)r) *
-							  BLOCK_STRIDE +
-						  (size_t)(o % BLOCK)] *
-				       weight_at(l, o, i);
-			set_element(l->x, r, i, (float)sum);
+			for (int o = p->o0; o < p->o1; o++)
+				sum += (double)*packed_at(l, p, r, o) * weight_at(l, o, i);
+			if (p->o1 < l->out)
+				*so_far = (float)sum;
+			else
+				set_element(l->x, r, i, (float)sum);
 		}
 }
 

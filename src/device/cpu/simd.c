@@ -18,7 +18,7 @@
 /* dy . act'(saved) of some outputs of a row, in place. */
 static void derive_outputs(const struct linear *l, int r, int o0, int n)
 {
-	float saved[BLOCK_STRIDE] = {0}, values[BLOCK_STRIDE] = {0};
+	float saved[PAIR_STRIDE] = {0}, values[PAIR_STRIDE] = {0};
 
 	get_as(l->saved, r, o0, saved, n);
 	get_as(l->y, r, o0, values, n);
@@ -27,25 +27,24 @@ static void derive_outputs(const struct linear *l, int r, int o0, int n)
 	put_as(l->y, r, o0, values, n);
 }
 
-static void copy_dy(const struct linear *l, int r0, int r1, void *packed)
+static void copy_dy(const struct linear *l, int r0, int r1, const struct packed *p)
 {
-	for (int o0 = 0; o0 < l->out; o0 += BLOCK) {
-		int n = imin(BLOCK, l->out - o0);
+	struct packing k = packing_of(l);
+
+	for (int o0 = p->o0; o0 < p->o1; o0 += k.block) {
+		int n = imin(k.block, p->o1 - o0);
 
 		for (int r = r0; r < r1; r++) {
-			size_t at = ((size_t)(o0 / BLOCK) * (size_t)l->rows + (size_t)r) *
-				    BLOCK_STRIDE;
-			float *to = (float *)packed + at;
+			void *to = packed_row(l, p, o0, r);
 
 			if (l->act != ACT_NONE)
 				derive_outputs(l, r, o0, n);
-			if (PAIRS && l->type == DTYPE_BF16) {
-				gather_row(&l->y, r, o0, n, (uint16_t *)packed + at,
-					   BLOCK_STRIDE);
+			if (k.element == sizeof(uint16_t)) {
+				gather_row(&l->y, r, o0, n, to, k.stride);
 				continue;
 			}
 			get_as(l->y, r, o0, to, n);
-			memset(to + n, 0, (size_t)(BLOCK_STRIDE - n) * sizeof(float));
+			memset((float *)to + n, 0, (size_t)(k.stride - n) * sizeof(float));
 		}
 	}
 }

@@ -1,4 +1,10 @@
-/* simd_input.h - dx = dy W; part of simd.c. */
+/*
+ * simd_input.h - dx = dy W; part of simd.c.
+ *
+ * dy is packed in blocks of outputs, [block][rows][stride]. A tile goes through a block and
+ * sums across lanes at its end; longer blocks do that less often, but the rows of a tile are
+ * to stay in the first cache.
+ */
 #ifndef KOLM_DEVICE_CPU_SIMD_INPUT_H
 #define KOLM_DEVICE_CPU_SIMD_INPUT_H
 
@@ -35,7 +41,7 @@ INLINE void input_pairs(const struct input_tile *t, const int rows)
 		PIN_LINE(high);
 		UNROLL
 		for (int r = 0; r < rows; r++) {
-			pairs gradient = pairs_twice(dy + r * BLOCK_STRIDE);
+			pairs gradient = pairs_twice(dy + r * PAIR_STRIDE);
 
 			sum[r][0] = add_products(sum[r][0], gradient, low);
 			sum[r][1] = add_products(sum[r][1], gradient, high);
@@ -138,28 +144,44 @@ static void input_finish(const struct linear *l, const float *sums, int i0, int 
 		put_as(l->x, r, i0, sums + (size_t)r * SLAB, n);
 }
 
-/* Bytes of an element of the packed output gradients. */
-static size_t packed_element(const struct linear *l)
+/* How output gradients are packed. */
+struct packing {
+	int block, stride; /* outputs, elements of a row */
+	size_t element;	   /* bytes */
+};
+
+static struct packing packing_of(const struct linear *l)
 {
-	return PAIRS && l->type == DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+	if (PAIRS && l->type == DTYPE_BF16)
+		return (struct packing){PAIR_BLOCK, PAIR_STRIDE, sizeof(uint16_t)};
+	return (struct packing){BLOCK, BLOCK_STRIDE, sizeof(float)};
 }
 
-/* Inputs [a, b) of a slab, counted from the slab's start, for one block of outputs. */
-static void input_block(const struct linear *l, const void *packed, int s, int block, int a,
+/* Where the block that begins with output o has a row. */
+static void *packed_row(const struct linear *l, const struct packed *p, int o, int r)
+{
+	struct packing k = packing_of(l);
+	size_t row = (size_t)((o - p->o0) / k.block) * (size_t)l->rows + (size_t)r;
+
+	return (char *)p->dy + row * (size_t)k.stride * k.element;
+}
+
+/* Inputs [a, b) of a slab, counted from the slab's start, for outputs [o0, o1) of a block. */
+static void input_block(const struct linear *l, const void *dy, int s, int o0, int o1, int a,
 			int b, float *sums)
 {
 	bool is_bf16 = l->type == DTYPE_BF16;
 	int inputs = is_bf16 ? PAIR_INPUTS : TILE_INPUTS;
-	size_t dy_size = packed_element(l), block_size = (size_t)l->rows * BLOCK_STRIDE;
+	struct packing k = packing_of(l);
 	int width = layout_slab_width(l->in, s), r = 0, size = (int)dtype_size(l->type);
 	struct tiling tiling = tile_rows(l->rows, is_bf16 ? PAIR_ROWS : TILE_ROWS);
 	size_t panel = layout_panel_size(width);
-	size_t w = layout_slab_offset(l->out, s) + (size_t)block * BLOCK_PANELS * panel;
+	size_t w = layout_slab_offset(l->out, s) + (size_t)(o0 / PANEL) * panel;
 	struct input_tile t = {
-		.dy = (const char *)packed + (size_t)block * block_size * dy_size,
+		.dy = dy,
 		.w_stride = panel,
-		.panels = imin(BLOCK_PANELS, layout_panels(l->out) - block * BLOCK_PANELS),
-		.first = block == 0,
+		.panels = layout_panels(o1 - o0),
+		.first = o0 == 0,
 	};
 
 	/* Blocks lie one behind the other in memory, and slabs too. */
@@ -170,30 +192,47 @@ static void input_block(const struct linear *l, const void *packed, int s, int b
 	for (int i = 0; i < tiling.tiles; i++) {
 		int rows = tiling.size + (i < tiling.larger);
 
-		for (int k = a; k < b; k += inputs) {
-			t.sum = sums + r * SLAB + (k - a);
-			t.w = weight_place(l, w + (size_t)k * PANEL);
+		for (int i0 = a; i0 < b; i0 += inputs) {
+			t.sum = sums + r * SLAB + (i0 - a);
+			t.w = weight_place(l, w + (size_t)i0 * PANEL);
 			input_tiles[l->type][inputs - 1][rows - 1](&t);
 			t.ahead.at += (size_t)t.ahead.lines * LINE;
 		}
-		t.dy = (const char *)t.dy + (size_t)rows * BLOCK_STRIDE * dy_size;
+		t.dy = (const char *)t.dy + (size_t)(rows * k.stride) * k.element;
 		r += rows;
 	}
 }
 
-static void simd_backward_input(const struct linear *l, const void *packed, int i0, int i1,
+/* The sums of n inputs from i0 on of every row, from span to span. */
+static void move_sums(const struct linear *l, const struct packed *p, int i0, int n,
+		      float *sums, bool out)
+{
+	for (int r = 0; r < l->rows; r++, sums += SLAB) {
+		float *kept = p->sums + (size_t)r * (size_t)l->in + i0;
+
+		memcpy(out ? kept : sums, out ? sums : kept, (size_t)n * sizeof(float));
+	}
+}
+
+static void simd_backward_input(const struct linear *l, const struct packed *p, int i0, int i1,
 				float *scratch)
 {
-	int blocks = (int)ceil_div(l->out, BLOCK);
+	int block = packing_of(l).block;
 
 	for (int s = i0 / SLAB; s * SLAB < i1; s++) {
 		int a = imax(i0 - s * SLAB, 0);
 		int b = (int)round_up(imin(i1 - s * SLAB, SLAB), IN_ALIGN);
+		int first = s * SLAB + a, n = imin(s * SLAB + b, l->in) - first;
 
-		for (int block = 0; block < blocks; block++)
-			input_block(l, packed, s, block, a, b, scratch);
-		input_finish(l, scratch, s * SLAB + a,
-			     imin(s * SLAB + b, l->in) - s * SLAB - a);
+		if (p->o0 > 0)
+			move_sums(l, p, first, n, scratch, false);
+		for (int o = p->o0; o < p->o1; o += block)
+			input_block(l, packed_row(l, p, o, 0), s, o, imin(o + block, p->o1), a,
+				    b, scratch);
+		if (p->o1 < l->out)
+			move_sums(l, p, first, n, scratch, true);
+		else
+			input_finish(l, scratch, first, n);
 	}
 }
 

@@ -35,10 +35,11 @@ enum {
 	VPP = PANEL / VL, /* vectors per panel */
 	TILE_VECS = TILE_PANELS * VPP,
 	TILE_WIDTH = TILE_PANELS * PANEL,
-	BLOCK_PANELS = BLOCK / PANEL,
 	PAIR_ROWS = PAIRS ? 12 : TILE_ROWS, /* of a tile of the input gradient in pairs ... */
 	PAIR_INPUTS = PAIRS ? 4 : TILE_INPUTS, /* ... and its inputs */
 	ROWS_IN_TILE = PAIR_ROWS > TALL_ROWS ? PAIR_ROWS : TALL_ROWS,
+	PAIR_BLOCK = 768,		    /* outputs of a block of packed bf16 ... */
+	PAIR_STRIDE = 784,		    /* ... and a row of it */
 	COLUMNS_MAX = 4,		    /* of any tile: panels or inputs */
 	LINE = LINE_FLOATS * sizeof(float), /* bytes of a cache line */
 };
@@ -141,7 +142,7 @@ static void gather_row(const struct view *from, int row, int c0, int n, uint16_t
 {
 	struct view to_view = {to, 0, DTYPE_BF16};
 	const uint16_t *half = (const uint16_t *)view_from(*from, (size_t)row).data + c0;
-	float values[BLOCK];
+	float values[PAIR_BLOCK];
 
 	if (from->type == DTYPE_BF16) {
 		memcpy(to, half, (size_t)n * sizeof(*to));
