@@ -46,6 +46,7 @@ static const struct command commands[] = {
 	{"doctor", cmd_doctor, "what this machine offers, what would go wrong, and the remedy",
 	 false},
 	{"devices", cmd_devices, "what there is to compute on", false},
+	{"selftest", cmd_selftest, "does a device compute what the CPU does?", false},
 };
 
 /* clang-format off */
@@ -70,6 +71,7 @@ static const struct option_table *const tables[] = {
 	&info_table,
 	&doctor_table,
 	&devices_table,
+	&selftest_table,
 };
 /* clang-format on */
 

@@ -25,6 +25,7 @@ enum status cmd_info(int argc, char *const *argv, struct error *err);
 enum status cmd_doctor(int argc, char *const *argv, struct error *err);
 enum status cmd_plan(int argc, char *const *argv, struct error *err);
 enum status cmd_devices(int argc, char *const *argv, struct error *err);
+enum status cmd_selftest(int argc, char *const *argv, struct error *err);
 
 /* Their options; that of train is config_table. */
 extern const struct option_table verify_table, max_batch_table, grid_table, schedule_table;
@@ -32,7 +33,7 @@ extern const struct option_table top_table, trace_table, bench_table, studies_ta
 	report_table;
 extern const struct option_table predict_table, eval_table, generate_table, tokenizer_table;
 extern const struct option_table export_table, import_table, plan_table;
-extern const struct option_table info_table, doctor_table, devices_table;
+extern const struct option_table info_table, doctor_table, devices_table, selftest_table;
 
 /* What the cases of a study may start; see study/study.h. */
 const struct study_command *study_commands(void);

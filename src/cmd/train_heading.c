@@ -166,7 +166,10 @@ static void print_ranks(const struct training *t)
 		log_info("%d ranks: dp %d x pp %d x mp %d; %d on this machine with %d cores%s",
 			 r->ranks, t->grid.dp, t->grid.pp, t->grid.mp, r->locals, r->host_cores,
 			 r->oversubscribed ? ": oversubscribed, timings say little" : "");
-	else if (t->config.threads > r->host_cores)
+	if (device_shared_by(t->dev) > 1)
+		log_warn("%d ranks share a GPU: timings are oversubscribed",
+			 device_shared_by(t->dev));
+	if (r->ranks == 1 && t->config.threads > r->host_cores)
 		log_warn("%d threads on %d cores: timings are oversubscribed",
 			 t->config.threads, r->host_cores);
 }

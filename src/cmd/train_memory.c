@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "cmd/training.h"
 #include "comm/shm/shm.h"
+#include "device/gpus.h"
 
 #include <stdlib.h>
 #include <stdio.h>
@@ -66,7 +67,9 @@ static enum status predict_rank(const struct training *t, struct device *dev,
 	if (ranks > 1)
 		p->shared += shared.room + SHARED_REST + (uint64_t)ranks * SHARED_PAIR;
 	if (device_is_virtual(dev))
-		return OK; /* there is nothing in its memory */
+		return OK;		  /* there is nothing in its memory */
+	if (gpus_named(t->config.device)) /* this machine has only what ranks share of it */
+		account.total = shared.bytes;
 	p->total += account.total + copy;
 	if (account.total - shared.bytes + copy > p->own)
 		p->own = account.total - shared.bytes + copy;

@@ -47,7 +47,7 @@ static void check_complete(const struct device_ops *ops)
 		assert(entry);
 	}
 	assert(!ops->mark == !ops->await && !ops->mark == !ops->host_begin &&
-	       !ops->mark == !ops->host_end);
+	       !ops->mark == !ops->host_end && !ops->mark == !ops->finish);
 }
 
 static enum status unknown(const char *spec, struct error *err)
@@ -306,6 +306,12 @@ void device_await(struct device *dev, enum device_queue queue, struct device_eve
 {
 	if (dev->ops->await)
 		dev->ops->await(dev, queue, event);
+}
+
+void device_finish(struct device *dev)
+{
+	if (dev->ops->finish)
+		dev->ops->finish(dev);
 }
 
 void *device_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,

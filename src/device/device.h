@@ -124,6 +124,9 @@ struct device_event device_mark(struct device *dev, enum device_queue queue);
 /* What is put into the queue from now on comes behind that. */
 void device_await(struct device *dev, enum device_queue queue, struct device_event event);
 
+/* Until all that was put into the queues is done: for who measures. */
+void device_finish(struct device *dev);
+
 enum host_access { HOST_READS = 1, HOST_WRITES = 2, HOST_READS_WRITES = 3 };
 /* When all that is in the queue, and all that it awaits, is done. */
 void *device_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,

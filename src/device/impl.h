@@ -84,8 +84,9 @@ struct device_ops {
 	void (*forget)(struct device *dev, const struct allocation *a);
 	/* Why so many bytes are not to be had, behind "... need 1 GiB, ". */
 	void (*explain)(const struct device *dev, uint64_t bytes, char *buf, size_t size);
-	/* Queues and host views; where all four are NULL the caller does the work at once, and
-	   the host sees the device's memory. */
+	/* Queues and host views; where all of them are NULL the caller does the work at once,
+	   and the host sees the device's memory. */
+	void (*finish)(struct device *dev);
 	struct device_event (*mark)(struct device *dev, enum device_queue queue);
 	void (*await)(struct device *dev, enum device_queue queue, struct device_event event);
 	void *(*host_begin)(struct device *dev, enum device_queue queue, void *memory,

@@ -32,6 +32,7 @@ static enum status begin(struct trial *t, struct error *err)
 
 static double ms_since_begin(const struct trial *t)
 {
+	device_finish(t->e->dev);
 	return (double)(pace_now(t->e->options.pace) - t->begin) * 1e-6;
 }
 

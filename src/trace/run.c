@@ -204,7 +204,9 @@ static void put_machine(struct json *j, const struct run_summary *s)
 	json_put_int(j, "ranks_per_machine", s->rank->locals);
 	json_put_int(j, "cores", s->rank->host_cores);
 	json_put_int(j, "threads", threads);
-	json_put_bool(j, "oversubscribed", threads * s->rank->locals > s->rank->host_cores);
+	json_put_bool(j, "oversubscribed",
+		      threads * s->rank->locals > s->rank->host_cores ||
+			      device_shared_by(s->dev) > 1);
 	json_put_string(j, "device", device_description(s->dev));
 	json_put_string(j, "precision", precision_names[engine_options(s->engine)->type]);
 	json_put_string(j, "grad_dtype", precision_names[engine_options(s->engine)->grad_type]);

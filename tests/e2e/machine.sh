@@ -16,7 +16,7 @@ for type in fp32 fp16 bf16; do
 	"$KOLM" bench gemm --rows 8 --out 32 --in 32 --dtype $type --seconds 0.002 --json | grep -q "\"peak_dtype\": \"$of\"" || fail "bench gemm: $type is not held against $of"
 	"$KOLM" bench gemm --rows 8 --out 32 --in 32 --dtype $type --seconds 0.002 | grep -q "^$type; $of peak in this run: " || fail "bench gemm --dtype $type says nothing of $of"
 done
-"$KOLM" devices | grep -q "^cpu .* of memory$" || fail "devices"
+"$KOLM" devices | grep -qE "^cpu .* of memory; products [0-9]+ GFLOP/s, copies [0-9.]+ GB/s$" || fail "devices"
 "$KOLM" devices --json | grep -q '"name": "cpu"' || fail "devices --json"
 
 # Too little for ranks to share memory: a failure with its limit.

@@ -301,6 +301,7 @@ const struct device_ops device_fenced = {
 	.reserve = fenced_reserve,
 	.reserve_attention = fenced_reserve_attention,
 	.parallel = fenced_parallel,
+	.finish = fenced_finish,
 	.mark = fenced_mark,
 	.await = fenced_await,
 	.host_begin = fenced_host_begin,

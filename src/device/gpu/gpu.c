@@ -137,13 +137,12 @@ static enum status open_rounds(struct gpu *g, struct error *err)
 static void describe(struct device *dev, int sharing)
 {
 	const struct gpu_info *i = &gpu_of(dev)->info;
-	char size[32], shared[48] = "";
+	char shared[48] = "";
 
-	units_format_size(i->memory, size, sizeof(size));
 	if (sharing > 1)
 		snprintf(shared, sizeof(shared), ", shared by %d ranks", sharing);
-	snprintf(dev->description, sizeof(dev->description), "%s:%d (%.60s, %s)%s", i->driver,
-		 i->number, i->name, size, shared);
+	snprintf(dev->description, sizeof(dev->description), "%s:%d, %.90s%s", i->driver,
+		 i->number, i->name, shared);
 }
 
 static enum status gpu_open(struct device *dev, const char *spec,
@@ -239,38 +238,45 @@ static void gpu_parallel(struct device *dev, void (*fn)(void *, int, int), void 
 	device_parallel(gpu_of(dev)->cpu, fn, arg);
 }
 
+static void gpu_finish(struct device *dev)
+{
+	const struct gpu *g = gpu_of(dev);
+
+	g->driver->finish(g->context);
+}
+
 static bool gpu_multiplies(struct device *dev, enum dtype type)
 {
 	(void)dev;
 	return type == DTYPE_F32; /* others are converted in registers */
 }
 
-#define GPU_DEVICE(called)                                                                  \
-	{                                                                                   \
-		.name = called, .takes_words = true, .open = gpu_open, .close = gpu_close,  \
-		.map = gpu_map, .unmap = gpu_unmap, .hide = gpu_hide, .forget = gpu_forget, \
-		.explain = gpu_explain, .reserve = gpu_reserve,                             \
-		.reserve_attention = gpu_reserve_attention, .parallel = gpu_parallel,       \
-		.mark = gpu_mark, .await = gpu_await, .host_begin = gpu_host_begin,         \
-		.host_end = gpu_host_end, .matrix_size = gpu_matrix_size,                   \
-		.matrix_write = gpu_matrix_write, .matrix_read = gpu_matrix_read,           \
-		.write = gpu_write, .read = gpu_read, .copy = gpu_copy,                     \
-		.forward = gpu_forward, .backward_input = gpu_backward_input,               \
-		.backward_weight = gpu_backward_weight, .activate = gpu_activate,           \
-		.derive = gpu_derive, .add = gpu_add, .dropout = gpu_dropout,               \
-		.norm_forward = gpu_norm_forward,                                           \
-		.norm_backward_input = gpu_norm_backward_input,                             \
-		.norm_backward_weight = gpu_norm_backward_weight, .embed = gpu_embed,       \
-		.embed_gradient = gpu_embed_gradient, .add_positions = gpu_add_positions,   \
-		.positions_gradient = gpu_positions_gradient, .gate = gpu_gate,             \
-		.gate_gradient = gpu_gate_gradient,                                         \
-		.attention_forward = gpu_attention_forward,                                 \
-		.attention_backward = gpu_attention_backward, .rotate = gpu_rotate,         \
-		.clear = gpu_clear, .numbers = gpu_numbers, .mse = gpu_mse,                 \
-		.cross_entropy = gpu_cross_entropy, .class_stats = gpu_class_stats,         \
-		.class_loss = gpu_class_loss, .count_correct = gpu_count_correct,           \
-		.update = gpu_update, .sum_squares = gpu_sum_squares, .cast = gpu_cast,     \
-		.multiplies = gpu_multiplies, .fma_rounds = gpu_fma_rounds,                 \
+#define GPU_DEVICE(called)                                                                    \
+	{                                                                                     \
+		.name = called, .takes_words = true, .open = gpu_open, .close = gpu_close,    \
+		.map = gpu_map, .unmap = gpu_unmap, .hide = gpu_hide, .forget = gpu_forget,   \
+		.explain = gpu_explain, .reserve = gpu_reserve,                               \
+		.reserve_attention = gpu_reserve_attention, .parallel = gpu_parallel,         \
+		.finish = gpu_finish, .mark = gpu_mark, .await = gpu_await,                   \
+		.host_begin = gpu_host_begin, .host_end = gpu_host_end,                       \
+		.matrix_size = gpu_matrix_size, .matrix_write = gpu_matrix_write,             \
+		.matrix_read = gpu_matrix_read, .write = gpu_write, .read = gpu_read,         \
+		.copy = gpu_copy, .forward = gpu_forward,                                     \
+		.backward_input = gpu_backward_input, .backward_weight = gpu_backward_weight, \
+		.activate = gpu_activate, .derive = gpu_derive, .add = gpu_add,               \
+		.dropout = gpu_dropout, .norm_forward = gpu_norm_forward,                     \
+		.norm_backward_input = gpu_norm_backward_input,                               \
+		.norm_backward_weight = gpu_norm_backward_weight, .embed = gpu_embed,         \
+		.embed_gradient = gpu_embed_gradient, .add_positions = gpu_add_positions,     \
+		.positions_gradient = gpu_positions_gradient, .gate = gpu_gate,               \
+		.gate_gradient = gpu_gate_gradient,                                           \
+		.attention_forward = gpu_attention_forward,                                   \
+		.attention_backward = gpu_attention_backward, .rotate = gpu_rotate,           \
+		.clear = gpu_clear, .numbers = gpu_numbers, .mse = gpu_mse,                   \
+		.cross_entropy = gpu_cross_entropy, .class_stats = gpu_class_stats,           \
+		.class_loss = gpu_class_loss, .count_correct = gpu_count_correct,             \
+		.update = gpu_update, .sum_squares = gpu_sum_squares, .cast = gpu_cast,       \
+		.multiplies = gpu_multiplies, .fma_rounds = gpu_fma_rounds,                   \
 	}
 
 const struct device_ops device_gpu = GPU_DEVICE("gpu");
