@@ -38,13 +38,19 @@ void weights_add_gradients(const struct weights *w, size_t to, size_t from, size
 		device_add(w->dev, a, b, 1, (int)n);
 }
 
+/* Some elements at a time: of several sums one behind the other, the next finds the result of
+   the last in the cache. */
 static void merge(const struct weights *w, int leaf, size_t begin, size_t n)
 {
+	enum { PIECE = 1 << 17 };
 	size_t depth = (size_t)tree_depth((unsigned)leaf);
+	size_t last = depth - (size_t)tree_merges((unsigned)leaf);
 
-	for (int i = tree_merges((unsigned)leaf); i > 0 && depth > 0; i--, depth--)
-		weights_add_gradients(w, (depth - 1) * w->grad_size + begin,
-				      depth * w->grad_size + begin, n);
+	for (size_t at = 0; at < n && last < depth; at += PIECE)
+		for (size_t d = depth; d > last; d--)
+			weights_add_gradients(w, (d - 1) * w->grad_size + begin + at,
+					      d * w->grad_size + begin + at,
+					      n - at < PIECE ? n - at : PIECE);
 }
 
 void weights_add_leaf(const struct weights *w, int layer, int leaf)
