@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-static const char *const models[] = {"gpt", NULL};
 static const char *const schedules[] = {"any",	       "naive", "gpipe", "1f1b",
 					"interleaved", "zb-h1", NULL};
 static const char *const recomputes[] = {"any", "none", "selective", "full", NULL};
@@ -28,11 +27,15 @@ static const char *const paretos[] = {NAMES_OF(PLAN_PARETOS)};
 
 /* clang-format off */
 static const struct option options[] = {
-	{"model", .group = "Model", .type = OPTION_CHOICE, AT(model), .choices = models,
-	 .initial = "gpt", .help = "blocks of four times the width, and a tied head"},
+	{"model", .group = "Model", .type = OPTION_CHOICE, AT(model), .choices = setup_model_names,
+	 .initial = "gpt", .help = "gpt: GPT-2 as Megatron-LM trains it; mpt: without dropout and biases, with flash attention; llama: gated layers, groups of queries, flash attention"},
 	{"layers", SIZE(layers, 1 << 16), .help = "blocks"},
 	{"hidden", "dim", SIZE(hidden, 1 << 20), .help = "width of the model"},
 	{"heads", SIZE(heads, 1 << 16), .help = "heads of attention"},
+	{"ffn", .group = "Model", .type = OPTION_INT, AT(setup.ffn), .meta = "N", .min = 1, .max = 1 << 22, .zero = "auto", .initial = "auto",
+	 .help = "width inside of the feed-forward layers; auto: 4 times --hidden, of llama 8/3 of it, rounded up to a multiple of 256"},
+	{"kv-heads", .group = "Model", .type = OPTION_INT, AT(setup.kv_heads), .meta = "N", .min = 1, .max = 1 << 16, .zero = "auto", .initial = "auto",
+	 .help = "llama: heads of keys and values; auto: as many as --heads"},
 	{"context", SIZE(context, 1 << 24), .help = "tokens of a sample"},
 	{"vocab", SIZE(vocab, 1 << 24), .help = "different tokens"},
 	{"batch", SIZE(global_batch, 1 << 24), .help = "samples of a step, over all devices"},
@@ -149,6 +152,12 @@ static enum status check_used(const struct plan_settings *o, struct error *err)
 	const struct setup *s = &o->setup;
 	int interleaved = SCHEDULE_INTERLEAVED + 1;
 
+	if (s->kv_heads && o->model != SETUP_LLAMA)
+		return FAIL(err, ERR_USAGE, "--kv-heads does nothing with --model %s",
+			    setup_model_names[o->model]);
+	if (s->kv_heads && s->heads % s->kv_heads)
+		return FAIL(err, ERR_USAGE, "--kv-heads %d does not divide --heads %d",
+			    s->kv_heads, s->heads);
 	if (o->schedule && s->pp == 1)
 		return FAIL(err, ERR_USAGE, "--schedule %s does nothing with --pp 1",
 			    schedules[o->schedule]);

@@ -33,6 +33,8 @@ static void fill(struct measured m[CLUSTER_CONSTANT_COUNT], const struct machine
 	m[CLUSTER_PRODUCT_SHARE] =
 		(struct measured){fmin(1, s->products16 / s->peak16), products};
 	m[CLUSTER_PRODUCT_RAMP] = (struct measured){0, "is in the share"};
+	m[CLUSTER_FLASH_SHARE] = (struct measured){
+		0.5, "assumed: kolm bench kernels shows attention at about half of the peak"};
 	m[CLUSTER_MEMORY] = (struct measured){memory / s->cores / (1 << 30),
 					      "of the machine, for each core"};
 	m[CLUSTER_MEMORY_BANDWIDTH] = (struct measured){

@@ -50,6 +50,7 @@ static struct search_space space_of(const struct plan_settings *o, const struct 
 
 	search_space_init(&space);
 	space.setup = o->setup;
+	space.setup.model = (enum setup_model)o->model;
 	space.top = o->top;
 	space.schedule = o->schedule - 1;
 	space.recompute = o->recompute - 1;

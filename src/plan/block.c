@@ -7,6 +7,8 @@
 #include "plan/block.h"
 #include "base/util.h"
 
+#include <math.h>
+
 /* Sizes of a micro-batch that everything below is made of. */
 struct sizes {
 	double rows, hidden, sequence, width; /* width: of a head */
@@ -14,6 +16,10 @@ struct sizes {
 	double whole;  /* elements of a row-by-hidden matrix, where it is whole on all ranks */
 	double normed; /* the same where norms and dropout see it: cut with sequence parallel */
 	double scores;
+	double keys;   /* heads of keys and values, as a share of those of queries */
+	double inside; /* width inside of the feed-forward, on this rank */
+	bool plain;    /* attention writes scores down; there are biases and dropout */
+	bool gated;
 };
 
 static struct sizes sizes_of(const struct setup *s)
@@ -23,7 +29,11 @@ static struct sizes sizes_of(const struct setup *s)
 			  .sequence = s->context,
 			  .width = (double)s->hidden / s->heads,
 			  .tp = s->tp,
-			  .heads = (double)s->micro_batch * s->heads / s->tp};
+			  .heads = (double)s->micro_batch * s->heads / s->tp,
+			  .keys = (double)setup_kv_heads(s) / s->heads,
+			  .inside = (double)setup_ffn(s) / s->tp,
+			  .plain = !setup_is_flash(s),
+			  .gated = s->model == SETUP_LLAMA};
 
 	z.whole = z.rows * z.hidden;
 	z.normed = s->sequence_parallel ? z.whole / z.tp : z.whole;
@@ -98,22 +108,68 @@ static void attention_backward(struct cost *p, const struct sizes *z, const stru
 	add_bytes(p, c, 6 * z->scores, 1); /* softmax: its result and two gradients */
 }
 
+/* One kernel that looks at half of the pairs, since none looks ahead: so many products, so many
+   matrices as large as the queries, or as the keys and values, read and written. */
+static void add_flash(struct cost *p, const struct sizes *z, const struct cluster *c,
+		      double products, double matrices)
+{
+	double flops = products * z->scores * z->width;
+	double speed = c->constants[CLUSTER_PEAK] * 1e12 * c->constants[CLUSTER_FLASH_SHARE];
+	double bytes = 2 * matrices * (1 + z->keys) * z->whole / z->tp;
+	double time = fmax(flops / speed, cost_bytes(c, bytes));
+
+	p->busy += time;
+	p->products += time;
+	p->flops += flops;
+	p->kernels++;
+}
+
+/* Queries, keys, values and the result put into order; flash takes them as they are, but llama
+   turns queries and keys by their positions. */
+static void add_order(struct cost *p, const struct sizes *z, const struct cluster *c)
+{
+	if (z->plain)
+		add_bytes(p, c, 16 * z->whole / z->tp, 4);
+	else if (z->gated)
+		add_bytes(p, c, 4 * (1 + z->keys) * z->whole / z->tp, 2);
+}
+
 static void forward(struct cost *p, const struct setup *s, const struct cluster *c)
 {
 	struct sizes z = sizes_of(s);
-	double h = z.hidden, part = h / z.tp;
+	double h = z.hidden, part = h / z.tp, inside = z.rows * z.inside;
 
 	add_bytes(p, c, 2 * 4 * z.normed, 2); /* norms */
-	add_product(p, c, z.rows, 3 * part, h, 1);
-	add_bytes(p, c, 16 * z.whole / z.tp, 4); /* q, k, v and the result, put into order */
-	attention_forward(p, &z, c);
+	add_product(p, c, z.rows, (1 + 2 * z.keys) * part, h, 1);
+	add_order(p, &z, c);
+	if (z.plain)
+		attention_forward(p, &z, c);
+	else
+		add_flash(p, &z, c, 2, 2);
 	add_product(p, c, z.rows, h, part, 1);
-	add_product(p, c, z.rows, 4 * part, h, 1);
-	add_bytes(p, c, 4 * 4 * z.whole / z.tp, 1); /* gelu, with the bias */
-	add_product(p, c, z.rows, h, 4 * part, 1);
-	add_bytes(p, c, 2 * 7 * z.normed, 2); /* bias, dropout, sum with the input */
+	add_product(p, c, z.rows, (z.gated ? 2 : 1) * z.inside, h, 1);
+	add_bytes(p, c, (z.gated ? 6 : 4) * inside, 1); /* gelu, with the bias; or the gate */
+	add_product(p, c, z.rows, h, z.inside, 1);
+	/* Bias, dropout, sum with the input; or the sum alone. */
+	add_bytes(p, c, 2 * (z.plain ? 7 : 6) * z.normed, 2);
 	for (int i = 0; i < 2; i++)
 		add_sum(p, s, c, z.whole, 0);
+}
+
+/* Of what is elementwise. */
+static void backward_bytes(struct cost *p, const struct sizes *z, const struct cluster *c)
+{
+	double inside = z->rows * z->inside;
+
+	add_bytes(p, c, 2 * 14 * z->normed, 6); /* norms: input, weights, sum of the branches */
+	if (z->plain) {
+		add_bytes(p, c, 2 * 7 * z->normed, 4); /* dropout, gradient of the bias */
+		add_bytes(p, c, 8 * inside, 2);	       /* gelu, gradient of its bias */
+		add_bytes(p, c, (16 + 6) * z->whole / z->tp, 5);
+	} else {
+		add_bytes(p, c, (z->gated ? 10 : 6) * inside, 1);
+		add_order(p, z, c);
+	}
 }
 
 static void backward(struct cost *p, const struct setup *s, const struct cluster *c)
@@ -121,20 +177,35 @@ static void backward(struct cost *p, const struct setup *s, const struct cluster
 	struct sizes z = sizes_of(s);
 	double h = z.hidden, part = h / z.tp, hidden = c->constants[CLUSTER_SUM_OVERLAP];
 
-	add_bytes(p, c, 2 * 14 * z.normed, 6); /* norms: input, weights, sum of the branches */
-	add_bytes(p, c, 2 * 7 * z.normed, 4);  /* dropout, gradient of the bias */
-	add_gradients(p, c, z.rows, h, 4 * part);
-	add_bytes(p, c, 4 * 8 * z.whole / z.tp, 2); /* gelu, gradient of its bias */
-	add_gradients(p, c, z.rows, 4 * part, h);
+	backward_bytes(p, &z, c);
+	add_gradients(p, c, z.rows, h, z.inside);
+	add_gradients(p, c, z.rows, (z.gated ? 2 : 1) * z.inside, h);
 	add_gradients(p, c, z.rows, h, part);
-	attention_backward(p, &z, c);
-	add_bytes(p, c, (16 + 6) * z.whole / z.tp, 5);
-	add_gradients(p, c, z.rows, 3 * part, h);
+	if (z.plain)
+		attention_backward(p, &z, c);
+	else
+		add_flash(p, &z, c, 5, 4);
+	add_gradients(p, c, z.rows, (1 + 2 * z.keys) * part, h);
 	for (int i = 0; i < 2; i++)
 		add_sum(p, s, c, z.whole, hidden);
 	if (s->sequence_parallel) /* inputs gathered again for the gradients of both weights */
 		for (int i = 0; i < 2; i++)
 			add_sum(p, s, c, z.whole / 2, hidden);
+}
+
+/* Where attention keeps no scores: every other product and all that is elementwise. */
+static void half_again(struct both_ways *p, const struct sizes *z, const struct cluster *c)
+{
+	const struct cost *f = &p->forward;
+	struct cost attention = {0};
+	double half;
+
+	add_flash(&attention, z, c, 2, 2);
+	half = (f->products - attention.products) / 2;
+	p->backward.busy += f->busy - f->products + half;
+	p->backward.products += half;
+	p->backward.flops += (f->flops - attention.flops) / 2;
+	p->backward.kernels += f->kernels - 3;
 }
 
 void block_cost(struct both_ways *p, const struct setup *s, const struct cluster *c)
@@ -148,7 +219,10 @@ void block_cost(struct both_ways *p, const struct setup *s, const struct cluster
 	case SETUP_NONE:
 		break;
 	case SETUP_SELECTIVE:
-		attention_forward(&p->backward, &z, c);
+		if (z.plain)
+			attention_forward(&p->backward, &z, c);
+		else
+			half_again(p, &z, c);
 		break;
 	case SETUP_FULL:
 		add_pass(&p->backward, &p->forward);

@@ -19,6 +19,7 @@
 	X(PROCESSORS, "processors", "1", 1, 1e5, "that share the tiles of a product") \
 	X(PRODUCT_SHARE, "product_share", "1", 1e-3, 1, "of the peak, where a product is large") \
 	X(PRODUCT_RAMP, "product_ramp", "1", 0, 1e5, "inner size that beginning and ending a tile is worth") \
+	X(FLASH_SHARE, "flash_share", "1", 1e-3, 1, "of the peak, in attention that is one kernel") \
 	X(MEMORY, "memory", "GiB", 1e-3, 1e6, "of one device") \
 	X(MEMORY_BANDWIDTH, "memory_bandwidth", "GB/s", 1e-3, 1e6, "of one device") \
 	X(MEMORY_SHARE, "memory_share", "1", 1e-3, 1, "of that bandwidth, in elementwise work") \

@@ -93,7 +93,7 @@ static double gradients(const struct setup *s, const struct cluster *c, int stag
 	else if (s->dp > 1)
 		time = cost_sum(c, (s->zero ? (bytes + 2) / 2 : bytes) * n, s->dp, s->tp) *
 		       (1 - c->constants[CLUSTER_GRADIENT_OVERLAP]);
-	if (s->pp > 1)
+	if (s->pp > 1 && setup_is_tied(s))
 		time += cost_sum(c, bytes * (double)ceil_div(s->vocab, s->tp) * s->hidden, 2,
 				 s->tp * s->dp * (s->pp - 1));
 	return time;

@@ -4,18 +4,57 @@
 
 static const double GIB = 1024.0 * 1024 * 1024;
 
+/* Bytes of an element of the block's rows: those that all ranks of a layer have, unless rows
+   are spread, and those that are cut. Norms, inputs of products, masks; then Korthikanti et
+   al.'s 24, or without dropout queries, keys, values, result and what is inside of the
+   feed-forward.
+ */
+static void element_bytes(const struct setup *s, double *whole, double *cut)
+{
+	double keys = (double)setup_kv_heads(s) / s->heads;
+	double inside = (double)setup_ffn(s) / s->hidden;
+
+	switch (s->model) {
+	case SETUP_GPT:
+		*whole = 10;
+		*cut = 8 + 4 * inside;
+		return;
+	case SETUP_MPT:
+		*whole = 8;
+		*cut = 4 + 4 * keys + 4 * inside;
+		return;
+	case SETUP_LLAMA: /* gate, up, and their product */
+		*whole = 8;
+		*cut = 4 + 4 * keys + 6 * inside;
+		return;
+	}
+}
+
+/* The input, what attention yields, and every other of what the products do. */
+static void half_bytes(const struct setup *s, double *whole, double *cut)
+{
+	double keys = (double)setup_kv_heads(s) / s->heads;
+	double inside = (double)setup_ffn(s) / s->hidden;
+
+	*whole = 4;
+	*cut = 3 + 2 * keys + (s->model == SETUP_LLAMA ? 2 : 1) * inside;
+}
+
 /* What is computed again is not kept; with full recomputation only the input is. */
 static double kept(const struct setup *s, enum setup_recompute recompute)
 {
-	double h = s->hidden, t = s->tp, sequence = s->context;
+	double h = s->hidden, t = s->tp, sequence = s->context, whole = 0, cut = 0;
 	double elements = sequence * s->micro_batch * h;
-	double scores = recompute == SETUP_NONE ? 5 * s->heads * sequence / h : 0;
 
 	if (recompute == SETUP_FULL)
 		return 2 * elements / (s->sequence_parallel ? t : 1);
-	if (s->sequence_parallel)
-		return elements * (34 / t + scores / t);
-	return elements * (10 + 24 / t + scores / t);
+	if (recompute == SETUP_SELECTIVE && setup_is_flash(s))
+		half_bytes(s, &whole, &cut);
+	else
+		element_bytes(s, &whole, &cut);
+	if (recompute == SETUP_NONE && !setup_is_flash(s))
+		cut += 5 * s->heads * sequence / h;
+	return elements * (whole / (s->sequence_parallel ? t : 1) + cut / t);
 }
 
 double forecast_block_bytes(const struct setup *s)
@@ -93,20 +132,29 @@ static double end_bytes(const struct setup *s, const struct cluster *c, int stag
 	return sum;
 }
 
+/* Parameters that are gathered together: a block, or a table where that is larger. */
+static double sharded_unit(const struct setup *s, int stage)
+{
+	double block = setup_block_parameters(s);
+	double table = (double)ceil_div(s->vocab, s->tp) * s->hidden;
+
+	return (stage == 0 || stage == s->pp - 1) && table > block ? table : block;
+}
+
 void forecast_memory(struct forecast_memory *m, const struct setup *s, const struct cluster *c,
 		     int stage)
 {
-	double n = setup_parameters(s, stage), block = n / setup_layers(s, stage);
+	double n = setup_parameters(s, stage), unit = sharded_unit(s, stage);
 
 	m->parameters = 2 * n / (s->zero >= 3 ? s->dp : 1);
 	m->gradients = c->constants[CLUSTER_GRADIENT_BYTES] * n / (s->zero >= 2 ? s->dp : 1);
 	if (s->dp > 1 && s->zero < 2)
 		m->gradients += c->constants[CLUSTER_BUCKET_BYTES] * n;
-	/* The block under way is there as a whole, and the next one is being gathered. */
+	/* What is under way is there as a whole, and the next one is being gathered. */
 	if (s->zero >= 3 && s->dp > 1)
-		m->parameters += 2 * 2 * block;
+		m->parameters += 2 * 2 * unit;
 	if (s->zero >= 2 && s->dp > 1)
-		m->gradients += c->constants[CLUSTER_GRADIENT_BYTES] * block;
+		m->gradients += c->constants[CLUSTER_GRADIENT_BYTES] * unit;
 	m->optimizer = 12 * n / (s->zero >= 1 ? s->dp : 1); /* master copy, two moments */
 	m->activations =
 		forecast_block_bytes(s) * setup_layers(s, stage) *

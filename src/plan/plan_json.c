@@ -157,6 +157,8 @@ static void put_explanation(struct json *j, const struct explanation *e,
 	X("hidden", setup.hidden, 1, 1 << 20)                \
 	X("heads", setup.heads, 1, 1 << 16)                  \
 	X("context", setup.context, 1, 1 << 24)              \
+	X("ffn", setup.ffn, 0, 1 << 22)                      \
+	X("kv_heads", setup.kv_heads, 0, 1 << 16)            \
 	X("vocab", setup.vocab, 1, 1 << 24)                  \
 	X("batch", setup.global_batch, 1, 1 << 24)           \
 	X("gpus", setup.gpus, 1, 1 << 16)                    \
@@ -189,6 +191,7 @@ static void put_space(struct json *j, const struct plan *p)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		json_put_int(j, numbers[i].name,
 			     *(const int *)((const char *)&p->space + numbers[i].offset));
+	json_put_string(j, "model", setup_model_names[p->space.setup.model]);
 	json_put_double(j, "memory", p->space.memory);
 	json_put_bool(j, "devices", p->device_count > 0);
 	json_end_object(j);
@@ -252,6 +255,8 @@ static enum status read_space(struct search_space *space, const json_t *root, co
 {
 	const json_t *object = json_object_get(root, "space");
 	const json_t *memory = json_object_get(object, "memory");
+	const char *model = json_string_value(json_object_get(object, "model"));
+	int kind = 0;
 
 	search_space_init(space);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -266,6 +271,11 @@ static enum status read_space(struct search_space *space, const json_t *root, co
 	if (!(json_number_value(memory) > 0) || space->setup.hidden % space->setup.heads != 0)
 		return no_plan(where, "memory or heads", err);
 	space->memory = json_number_value(memory);
+	while (setup_model_names[kind] && (!model || strcmp(model, setup_model_names[kind])))
+		kind++;
+	if (!setup_model_names[kind] || space->setup.heads % setup_kv_heads(&space->setup))
+		return no_plan(where, "model", err);
+	space->setup.model = (enum setup_model)kind;
 	return OK;
 }
 

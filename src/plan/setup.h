@@ -1,6 +1,8 @@
 /*
  * setup.h - one way to train one language model: its sizes, the grid and what goes with it.
- * The model is GPT: blocks of four times the width, with a tied head.
+ * gpt: blocks of four times the width, dropout, attention that writes its scores down, learned
+ * positions, a tied head. mpt: the same without dropout, biases and positions, with attention
+ * in one kernel (flash). llama: gated layers, groups of queries, a head of its own, and flash.
  */
 #ifndef KOLM_PLAN_SETUP_H
 #define KOLM_PLAN_SETUP_H
@@ -12,8 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* selective: attention between its first product and its last, as Korthikanti et al. have it.
- */
+#define SETUP_MODELS(X)	       X(GPT, "gpt") X(MPT, "mpt") X(LLAMA, "llama")
+#define SETUP_MODEL(name, ...) SETUP_##name,
+enum setup_model { SETUP_MODELS(SETUP_MODEL) };
+extern const char *const setup_model_names[]; /* NULL-terminated */
+
+/* selective: attention between its first product and its last, as Korthikanti et al. have it;
+   where that is one kernel, every other product and what is elementwise, as torchtitan does. */
 #define SETUP_RECOMPUTES(X)       \
 	X(NONE, "none")           \
 	X(SELECTIVE, "selective") \
@@ -42,6 +49,8 @@ struct setup {
 #define SETUP_MEMBER(member, ...) int member;
 	SETUP_NUMBERS(SETUP_MEMBER)
 #undef SETUP_MEMBER
+	enum setup_model model;
+	int ffn, kv_heads; /* 0: as setup_ffn and setup_kv_heads say */
 	enum schedule_kind schedule;
 	enum setup_recompute recompute;
 	bool sequence_parallel;
@@ -56,11 +65,23 @@ static inline int setup_micro_batches(const struct setup *s)
 	return s->global_batch / s->dp / s->micro_batch;
 }
 
+/* Width inside of the feed-forward layers: 4 times that of the model, of llama 8/3 rounded up
+   to a multiple of 256; and heads of keys and values, as many as of queries. */
+int setup_ffn(const struct setup *s);
+int setup_kv_heads(const struct setup *s);
+
+static inline bool setup_is_flash(const struct setup *s)
+{
+	return s->model != SETUP_GPT;
+}
+
 /* Blocks of a stage. The first stages have one more where they do not divide. */
 int setup_layers(const struct setup *s, int stage);
 /* Parameters that a rank has of a block; that a rank of the stage has. */
 double setup_block_parameters(const struct setup *s);
 double setup_parameters(const struct setup *s, int stage);
+/* Is the head the table of the embedding? */
+bool setup_is_tied(const struct setup *s);
 /* Of the whole model, the tied table once. */
 double setup_all_parameters(const struct setup *s);
 /* FLOP of a step that the model needs, recomputation left out. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* How a cell becomes a member of a row. */
 enum cell_kind {
@@ -41,15 +42,19 @@ static const struct column columns[] = {
 	{"sequence_parallel", CELL_FLAG, AT(setup.sequence_parallel), 0, 0, "0"},
 	{"iter_ms", CELL_MEASURED, AT(iter_ms), 0, 0, ""},
 	{"mem_gib", CELL_MEASURED, AT(mem_gib), 0, 0, ""},
+	/* Those from here on may be left out. */
+	{"ffn", CELL_NUMBER, AT(setup.ffn), 0, 1 << 22, "0"},
+	{"kv_heads", CELL_NUMBER, AT(setup.kv_heads), 0, 1 << 16, "0"},
 };
 /* clang-format on */
 
-enum { COLUMNS = ARRAY_SIZE(columns), CELL_MAX = 128 };
+enum { COLUMNS = ARRAY_SIZE(columns), OPTIONAL = 2, CELL_MAX = 128 };
 
 struct reader {
 	struct csv csv;
 	const char *where;
-	int from[COLUMNS]; /* which cell of a record it is */
+	int columns;	   /* that the file has */
+	int from[COLUMNS]; /* which cell of a record it is; -1: the file does not have it */
 };
 
 static enum status wrong(const struct reader *r, const struct column *column, const char *text,
@@ -113,6 +118,10 @@ static enum status read_cell(const struct reader *r, const struct column *column
 	void *at = (char *)row + column->offset;
 	int i;
 
+	if (!*text && !strcmp(column->name, "chunks"))
+		text = "1";
+	if (!*text && !strcmp(column->name, "zero"))
+		text = "0";
 	if (!*text && !column->empty)
 		return wrong(r, column, text, "given", err);
 	if (!*text)
@@ -178,12 +187,46 @@ static enum status read_heading(struct reader *r, const struct cell *cells, int 
 				    text);
 		r->from[c] = i;
 	}
-	for (int c = 0; c < COLUMNS; c++)
+	r->columns = count;
+	for (int c = 0; c < COLUMNS - OPTIONAL; c++)
 		if (r->from[c] < 0)
 			return FAIL(err, ERR_USAGE, "%s: there is no column %s", r->where,
 				    columns[c].name);
 out:
 	return st;
+}
+
+static bool begins(const char *text, const char *word)
+{
+	return !strncasecmp(text, word, strlen(word));
+}
+
+/*
+ * A model is one of SETUP_MODELS by the beginning of its name, otherwise gpt. Sizes of Llama 3
+ * that the table leaves out are known. 1f1b of several chunks is interleaved, and the other way
+ * round; one stage has no schedule.
+ */
+static void recognise(struct setups_row *row)
+{
+	struct setup *s = &row->setup;
+
+	for (int i = 0; setup_model_names[i]; i++)
+		if (begins(row->model, setup_model_names[i]))
+			s->model = (enum setup_model)i;
+	if (begins(row->model, "llama3") || begins(row->model, "llama-3")) {
+		bool largest = s->hidden == 16384;
+
+		if (!s->ffn)
+			s->ffn = largest ? 53248 : s->hidden / 2 * 7;
+		if (!s->kv_heads && s->heads % 8 == 0)
+			s->kv_heads = 8;
+	}
+	if (s->pp == 1)
+		s->chunks = 1;
+	if (s->schedule == SCHEDULE_1F1B && s->chunks > 1)
+		s->schedule = SCHEDULE_INTERLEAVED;
+	else if (s->schedule == SCHEDULE_INTERLEAVED && s->chunks == 1)
+		s->schedule = SCHEDULE_1F1B;
 }
 
 static enum status read_row(const struct reader *r, const struct cell *cells,
@@ -195,9 +238,12 @@ static enum status read_row(const struct reader *r, const struct cell *cells,
 
 	row->line = r->csv.line;
 	for (int c = 0; c < COLUMNS; c++) {
-		TRY(text_of(&cells[r->from[c]], text, err));
+		*text = '\0';
+		if (r->from[c] >= 0)
+			TRY(text_of(&cells[r->from[c]], text, err));
 		TRY(read_cell(r, &columns[c], text, row, err));
 	}
+	recognise(row);
 	if (setup_check(&row->setup, &own) != OK)
 		st = FAIL(err, ERR_USAGE, "%s line %lld: %s", r->where, row->line, own.msg);
 out:
@@ -243,15 +289,15 @@ static enum status read_all(struct setups *t, struct reader *r, struct error *er
 		return FAIL(err, ERR_USAGE, "%s is empty", r->where);
 	TRY(read_heading(r, cells, imin(count, COLUMNS), err));
 	if (count > COLUMNS)
-		return FAIL(err, ERR_USAGE, "%s has %d columns instead of %d", r->where, count,
+		return FAIL(err, ERR_USAGE, "%s has %d columns; there are %d", r->where, count,
 			    COLUMNS);
 	for (;;) {
 		TRY(csv_next(&r->csv, cells, COLUMNS, &count, err));
 		if (!count)
 			break;
-		if (count != COLUMNS)
+		if (count != r->columns)
 			return FAIL(err, ERR_USAGE, "%s line %lld has %d cells instead of %d",
-				    r->where, (long long)r->csv.line, count, COLUMNS);
+				    r->where, (long long)r->csv.line, count, r->columns);
 		TRY(grow(t, err));
 		t->rows[t->count] = (struct setups_row){.line = 0};
 		TRY(read_row(r, cells, &t->rows[t->count], err));

@@ -2,8 +2,8 @@
  * setups.h - a table of setups and of what was measured with them, from a CSV file.
  *
  * The first record names the columns, in any order: cluster, model, those of SETUP_NUMBERS,
- * schedule, recompute, sequence_parallel, iter_ms and mem_gib. Lines before it that begin with
- * # say what they like.
+ * schedule, recompute, sequence_parallel, iter_ms and mem_gib, and perhaps ffn and kv_heads.
+ * Lines before it that begin with # say what they like.
  */
 #ifndef KOLM_PLAN_SETUPS_H
 #define KOLM_PLAN_SETUPS_H
