@@ -29,6 +29,18 @@ END
 [ "$(grep -c '"error": null' out.json)" = 1 ] || fail "no null: $(cat out.json)"
 grep -q '"model": "b, c"' out.json || fail "no quotes: $(cat out.json)"
 
+# Models by their names; sizes that Llama 3 has; columns that may be left out. Flash is faster than what writes scores down.
+sed 's/,full,/,none,/g; 2s/^,a,/,llama3-8B,/; 2s/,16,1536,16,2048,51200,/,32,4096,32,2048,128256,/; 3s/"b, c"/mpt-x/' own.csv >models.csv
+"$KOLM" plan --validate models.csv --json >out.json || fail "models"
+sed 's/llama3-8B/gpt/; s/mpt-x/gpt/' models.csv >gpts.csv
+"$KOLM" plan --validate gpts.csv --json >gpts.json || fail "gpts"
+for i in 1 2; do
+	nth() { grep -o '"predicted_ms": [0-9.]*' "$1" | sed -n "${i}p" | cut -d' ' -f2; }
+	below "$(nth out.json)" "$(nth gpts.json)" || fail "row $i: flash takes $(nth out.json), not less than $(nth gpts.json)"
+done
+sed '1s/$/,ffn,kv_heads/; 2s/$/,14336,8/; 3s/$/,,/' models.csv >sized.csv
+"$KOLM" plan --validate sized.csv --json | cmp - out.json || fail "sizes that are given are not those that are known"
+
 # A cluster from a file; a constant that is better makes it faster.
 cp "$SOURCE/clusters/v100-16g-dlperf.json" mine.json
 before=$("$KOLM" plan --validate own.csv --json --cluster ./mine.json | grep -m 1 -o 'predicted_ms": [^,]*')
@@ -125,6 +137,10 @@ expect_error 2 "planned/plan.json is not a plan: layers" "$KOLM" report planned 
 	--gpus 8192 --dp 64 --pp 16 --mp 8 --svg large.svg --top 1 >out.txt || fail "8192 devices"
 tail -n 1 large.svg | grep -q "^</svg>$" || fail "no picture of 16 stages"
 used() { expect_error 2 "$1" "$KOLM" plan $model --cluster a100-80g-selene --gpus 64 "${@:2}"; }
+used "--kv-heads does nothing with --model gpt" --kv-heads 8
+used "--kv-heads 7 does not divide --heads 64" --kv-heads 7 --model llama
+"$KOLM" plan --model llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --context 8192 --vocab 128256 --batch 128 --cluster h100-80g --gpus 64 >out.txt || fail "llama"
+grep -q "^8.03 G parameters" out.txt || fail "not 8.03 G parameters: $(cat out.txt)"
 used "--schedule zb-h1 does nothing with --pp 1" --pp 1 --schedule zb-h1
 used "--schedule 1f1b does not have --chunks 2" --chunks 2 --schedule 1f1b
 used "--chunks 2 does nothing with --pp 1" --pp 1 --chunks 2

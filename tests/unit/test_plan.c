@@ -11,30 +11,44 @@
 
 static struct random rng;
 
+static void expect_parameters(const struct setup *s)
+{
+	bool llama = s->model == SETUP_LLAMA;
+	struct gpt gpt = {.layers = s->layers,
+			  .heads = s->heads,
+			  .kv_heads = setup_kv_heads(s),
+			  .dim = s->hidden,
+			  .ffn = setup_ffn(s),
+			  .context = s->context,
+			  .vocabulary = s->vocab,
+			  .norm = llama ? NORM_RMS : NORM_LAYER,
+			  .eps = 1e-5f,
+			  .act = llama ? ACT_SILU : ACT_GELU_TANH,
+			  .theta = llama ? 10000 : 0,
+			  .gated = llama,
+			  .biased = !llama,
+			  .tied = !llama};
+	struct model m;
+
+	model_init(&m, 1, 1);
+	if (gpt_build(&m, &gpt, fresh(&err)) != OK)
+		fail_msg("%s", err.msg);
+	expect_near(setup_all_parameters(s), (double)model_parameters(&m), 1e-12,
+		    setup_model_names[s->model]);
+	model_release(&m);
+}
+
 static void the_model_is_the_engines(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 50; i++) {
 		struct setup s = random_setup(&rng);
-		struct gpt gpt = {.layers = s.layers,
-				  .heads = s.heads,
-				  .kv_heads = s.heads,
-				  .dim = s.hidden,
-				  .ffn = 4 * s.hidden,
-				  .context = s.context,
-				  .vocabulary = s.vocab,
-				  .norm = NORM_LAYER,
-				  .eps = 1e-5f,
-				  .act = ACT_GELU_TANH,
-				  .biased = true,
-				  .tied = true};
-		struct model m;
 
-		model_init(&m, 1, 1);
-		assert_int_equal(gpt_build(&m, &gpt, fresh(&err)), OK);
-		expect_near(setup_all_parameters(&s), (double)model_parameters(&m), 1e-12,
-			    "parameters");
-		model_release(&m);
+		expect_parameters(&s);
+		s.model = SETUP_LLAMA;
+		s.kv_heads = s.heads % 2 ? 1 : s.heads / 2;
+		s.ffn = i % 2 ? 0 : 8 * random_int(&rng, 1, 40);
+		expect_parameters(&s);
 	}
 }
 
@@ -182,6 +196,37 @@ static void times_are_monotonic(void **state)
 	}
 }
 
+/* Attention in one kernel is no slower and keeps less, the more so the longer the sequence; of
+   what a block computes again in part there is less to keep than of all, and it takes longer.
+ */
+static void flash_keeps_no_scores(void **state)
+{
+	struct cluster c = builtin("a100-80g-selene");
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct setup s = random_setup(&rng), flash = s, part, all;
+		struct both_ways plain, fused, half, again;
+
+		s.recompute = flash.recompute = SETUP_NONE;
+		flash.model = SETUP_MPT;
+		part = all = flash;
+		part.recompute = SETUP_SELECTIVE;
+		all.recompute = SETUP_FULL;
+		block_cost(&plain, &s, &c);
+		block_cost(&fused, &flash, &c);
+		block_cost(&half, &part, &c);
+		block_cost(&again, &all, &c);
+		assert_true(fused.forward.kernels < plain.forward.kernels);
+		assert_true(forecast_block_bytes(&flash) < forecast_block_bytes(&s));
+		assert_true(forecast_block_bytes(&part) < forecast_block_bytes(&flash));
+		assert_true(forecast_block_bytes(&all) < forecast_block_bytes(&part));
+		assert_true(fused.backward.busy < half.backward.busy);
+		assert_true(half.backward.busy < again.backward.busy);
+		assert_true(half.backward.flops > fused.backward.flops);
+	}
+}
+
 /* One layer of 22B, which the constants were fitted to, within 2.5 %: Korthikanti et al.,
  * table 4. */
 static void a_layer_takes_what_was_published(void **state)
@@ -264,6 +309,7 @@ int main(void)
 		cmocka_unit_test(fill_is_the_simulators),
 		cmocka_unit_test(clusters_are_whole),
 		cmocka_unit_test(times_are_monotonic),
+		cmocka_unit_test(flash_keeps_no_scores),
 		cmocka_unit_test(a_layer_takes_what_was_published),
 		cmocka_unit_test(closed_forms_are_near_the_simulator),
 	};
