@@ -51,6 +51,17 @@ struct ahead {
 	int lines;     /* cache lines of each panel */
 };
 
+/* In line: most are short, and a call takes longer. */
+INLINE void copy_floats(float *to, const float *from, int n)
+{
+	int i = 0;
+
+	for (; i + VL <= n; i += VL)
+		store(to + i, load(from + i));
+	for (; i < n; i++)
+		to[i] = from[i];
+}
+
 /* n floats to where elements of some type are. */
 static void put_as(struct view to, int row, int column, const float *from, int n)
 {
@@ -60,7 +71,7 @@ static void put_as(struct view to, int row, int column, const float *from, int n
 	int i = 0;
 
 	if (to.type == DTYPE_F32) {
-		memcpy((float *)v.data + column, from, (size_t)n * sizeof(float));
+		copy_floats((float *)v.data + column, from, n);
 		return;
 	}
 	for (; i + VL <= n; i += VL) {
@@ -87,7 +98,7 @@ static void get_as(struct view from, int row, int column, float *to, int n)
 	int i = 0;
 
 	if (from.type == DTYPE_F32) {
-		memcpy(to, (const float *)v.data + column, (size_t)n * sizeof(float));
+		copy_floats(to, (const float *)v.data + column, n);
 		return;
 	}
 	for (; i + VL <= n; i += VL)
