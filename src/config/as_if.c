@@ -13,7 +13,8 @@
 
 static enum status bad_word(const struct config *c, const char *word, struct error *err)
 {
-	FAIL(err, ERR_USAGE, "--as-if %s: '%.32s' is neither dp=V nor mp=L", c->as_if, word);
+	FAIL(err, ERR_USAGE, "--as-if %s: '%.32s' is not dp=V or mp=L, once each", c->as_if,
+	     word);
 	return HINT(err, "V and L are 1, 2, 4 ... %d, such as --as-if dp=4,mp=2", RANKS_MAX);
 }
 

@@ -1,4 +1,5 @@
 /* split.c - what is said where a layer can't be split as it is wanted; see layer.h */
+#include "base/tree.h"
 #include "base/util.h"
 #include "model/layer.h"
 
@@ -16,7 +17,7 @@ enum status layer_cannot_split(const struct layer *l, int width, const char *wha
 	int n = 0;
 
 	for (int i = 2; i <= width && n < 90; i++)
-		if (width % i == 0)
+		if (width % i == 0 && (l->held == 1 || tree_has(i)))
 			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d", n ? ", " : "",
 				      i);
 	FAIL(err, ERR_USAGE, "the %d %s of %s do not divide by %s%d", width, what, l->name,
