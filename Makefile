@@ -6,6 +6,7 @@
 #   make bench        this machine's peaks and the kernels against them
 #   make bench-peers  kolm and PyTorch side by side (PEER_PYTHON=... for another Python,
 #                     PEER_OPTIONS=... for compare.py; docs/peers.md)
+#   make bench-generate  kolm and transformers write (PEER_PYTHON=... that has it)
 #   make format, make tidy, make install, make clean
 
 BUILD   ?= build
@@ -14,7 +15,7 @@ WERROR  ?= OFF
 PREFIX  ?= /usr/local
 PEER_PYTHON ?= /usr/bin/python3
 
-.PHONY: all demo check check-all bench bench-peers format format-check tidy install clean setup setup-check
+.PHONY: all demo check check-all bench bench-peers bench-generate format format-check tidy install clean setup setup-check
 
 all: setup
 	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DKOLM_WERROR=$(WERROR) \
@@ -49,6 +50,9 @@ bench: all
 bench-peers: all
 	@scripts/bootstrap $(if $(filter /usr/bin/python3,$(PEER_PYTHON)),peers)
 	@$(PEER_PYTHON) bench/peers/compare.py --kolm $(BUILD)/kolm $(PEER_OPTIONS)
+
+bench-generate: all
+	@$(PEER_PYTHON) bench/peers/generate.py --kolm $(BUILD)/kolm $(PEER_OPTIONS)
 
 format:
 	@scripts/bootstrap format

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import compare  # noqa: E402
 import comparison  # noqa: E402
 import comparison_gpt  # noqa: E402
+import generate  # noqa: E402
 import programs  # noqa: E402
 import table  # noqa: E402
 from timings import CONTENDERS, medians, ratios, show_ms, show_ratio  # noqa: E402
@@ -168,6 +169,54 @@ class GPT(unittest.TestCase):
         self.assertGreater(programs.peak_kb([sys.executable, "-c", program]), 150 << 10)
         with self.assertRaisesRegex(compare.Trouble, "^ValueError: no$"):
             programs.peak_kb([sys.executable, "-c", "raise ValueError('no')"])
+
+
+class MadeUpWriters(generate.Writers):
+    """kolm writes 200 tokens in 100 ms, transformers by its two ways in what is given; memory gives 1 GB/s."""
+
+    def __init__(self, eager, compiled):
+        super().__init__("kolm", "folder", generate.Case("tiny", 1, 2, 8, 16, 17), 200, 1)
+        self.took, self.order = {"eager": eager, "compiled": compiled}, []
+
+    def time_kolm(self, precision):
+        self.ids[f"kolm_{precision}"] = [1] * 200
+        return [100.0]
+
+    def run_torch(self, precision, way):
+        self.order.append((precision, way))
+        if isinstance(self.took[way], Exception):
+            raise self.took[way]
+        return {"ms": [self.took[way]], "ids": [1] * 150 + [2] * 50}
+
+    def run_rounds(self, n):
+        before, generate.bandwidth = generate.bandwidth, lambda kolm: 1e9
+        try:
+            for _ in range(n):
+                self.run_round()
+        finally:
+            generate.bandwidth = before
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.print()
+        return self.to_json(), out.getvalue()
+
+
+class Generating(unittest.TestCase):
+    def test_speed_and_bandwidth(self):
+        w = MadeUpWriters(400.0, 200.0)
+        d, said = w.run_rounds(2)
+        self.assertEqual([way for p, way in w.order if p == "fp32"], ["eager", "compiled", "compiled"])
+        self.assertEqual(d["tokens_per_s"]["kolm_fp32"]["median"], 1990)  # the first is the prompt's
+        self.assertEqual(d["ratios"]["fp32"]["median"], 2)
+        self.assertEqual(d["same_tokens"], {"fp32": 150, "bf16": 150})
+        # A block: 12 matrices of dim x dim, 13 vectors; the table, and the last norm.
+        self.assertEqual(d["weights_read"], 12 * 64 + 13 * 8 + 17 * 8 + 2 * 8 + 8)
+        self.assertAlmostEqual(d["share_of_bandwidth"]["kolm_bf16"], 1990 * d["weights_read"] * 2 / 1e9)
+        self.assertIn("2.00 (2.00..2.00)", said)
+
+    def test_no_compiler(self):
+        d, said = MadeUpWriters(400.0, compare.Trouble("no g++")).run_rounds(1)
+        self.assertEqual(d["torch_ways"], {"fp32": "eager", "bf16": "eager"})
+        self.assertEqual(said.count("torch.compile does not work here, in fp32: no g++"), 1)
 
 
 class Table(unittest.TestCase):

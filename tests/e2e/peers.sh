@@ -22,10 +22,16 @@ expect_error 2 "none.json: No such file" "$python" "$peers/table.py" none.json
 echo '[]' >other.json
 expect_error 2 "other.json is no file of compare.py" "$python" "$peers/table.py" other.json
 
+generate() { "$python" "$peers/generate.py" --kolm "$KOLM" "$@"; }
+generate --help >said.txt || fail "generate --help"
+expect_error 2 "'tiny' is none of char, gpt2" generate --cases tiny
+expect_error 2 "--tokens: '0' is not" generate --tokens 0
+
 mkdir without
 echo 'raise ImportError("there is none")' >without/torch.py
 echo >without/numpy.py
 PYTHONPATH=without expect_error 2 "no PyTorch with NumPy for .*there is none; install it" compare
+PYTHONPATH=without expect_error 2 "no transformers with PyTorch for .*there is none; choose another" generate
 echo 'raise ImportError("nor is there this")' >without/numpy.py
 PYTHONPATH=without expect_error 2 "no PyTorch with NumPy for .*nor is there this; install it" compare
 
