@@ -16,7 +16,8 @@ struct element {
 	float *a, *b, *c, *d;
 	double *number;	 /* takes what kernels yield */
 	int32_t *labels; /* all zero */
-	float *saved;	 /* of norms: two per row */
+	float *stats;
+	float *saved; /* of norms: two per row */
 	void (*run)(const struct element *e);
 };
 
@@ -97,8 +98,17 @@ static void run_mse(const struct element *e)
 
 static void run_cross_entropy(const struct element *e)
 {
-	device_cross_entropy(e->dev, matrix(e->a), e->labels, matrix(e->c), ROWS, COLUMNS,
-			     1e-6f, e->number);
+	struct class_slice c = {.rows = ROWS,
+				.columns = COLUMNS,
+				.y = matrix(e->a),
+				.dy = matrix(e->c),
+				.labels = e->labels,
+				.stats = e->stats,
+				.slices = 1,
+				.scale = 1e-6f};
+
+	device_class_stats(e->dev, &c);
+	device_class_loss(e->dev, &c, e->number, NULL);
 }
 
 static void run_activation(const struct element *e, enum activation act)
@@ -246,6 +256,8 @@ static enum status allocate(struct element *e, struct error *err)
 			 (void **)&e->number, err));
 	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, ROWS * sizeof(*e->labels), "the labels",
 			 (void **)&e->labels, err));
+	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, ROWS * CLASS_STATS * sizeof(*e->stats),
+			 "what classes add up to", (void **)&e->stats, err));
 	TRY(device_alloc(e->dev, MEMORY_WORKSPACE, ROWS * 2 * sizeof(*e->saved),
 			 "what norms save", (void **)&e->saved, err));
 	TRY(device_reserve(e->dev, ROWS, COLUMNS, err));

@@ -196,18 +196,12 @@ void device_numbers(struct device *dev, const double *numbers, size_t n, double 
 /* dy = scale * d/dy sum (y - t)^2; *sum += sum of (y - t)^2. */
 void device_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 		int columns, float scale, double *sum);
-/* dy = scale * d/dy sum of -log softmax(y)[label]; *sum += that sum. */
-void device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			  struct view dy, int rows, int columns, float scale, double *sum);
-/* The same where each rank has some of the classes. See struct class_slice: stats[slice], then
-   dy = scale * (softmax - onehot), *sum += the loss and, unless NULL, *correct += rows in which
-   no class has a larger value than the label. */
+/* Cross-entropy, where each rank may have some of the classes. See struct class_slice:
+   stats[slice], then dy = scale * (softmax - onehot), *sum += the sum of -log softmax(y)[label]
+   and, unless NULL, *correct += rows in which no class has a larger value than the label. */
 void device_class_stats(struct device *dev, const struct class_slice *c);
 void device_class_loss(struct device *dev, const struct class_slice *c, double *sum,
 		       double *correct);
-/* *count += rows whose largest value is that of their label. */
-void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-			  int columns, double *count);
 
 /* One optimizer step over n elements; *squares += sum of squares of grad. */
 void device_update(struct device *dev, const struct update *u, size_t n, double *squares);

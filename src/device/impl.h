@@ -55,13 +55,9 @@ struct device_ops {
 	void (*numbers)(struct device *dev, const double *numbers, size_t n, double *out);
 	void (*mse)(struct device *dev, struct view y, struct view target, struct view dy,
 		    int rows, int columns, float scale, double *sum);
-	void (*cross_entropy)(struct device *dev, struct view y, const int32_t *labels,
-			      struct view dy, int rows, int columns, float scale, double *sum);
 	void (*class_stats)(struct device *dev, const struct class_slice *c);
 	void (*class_loss)(struct device *dev, const struct class_slice *c, double *sum,
 			   double *correct);
-	void (*count_correct)(struct device *dev, struct view y, const int32_t *labels,
-			      int rows, int columns, double *count);
 	void (*update)(struct device *dev, const struct update *u, size_t n, double *squares);
 	void (*sum_squares)(struct device *dev, const void *x, enum dtype type, size_t n,
 			    double factor, double *sum);

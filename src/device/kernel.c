@@ -181,12 +181,6 @@ void device_mse(struct device *dev, struct view y, struct view target, struct vi
 	dev->ops->mse(dev, y, target, dy, rows, columns, scale, sum);
 }
 
-void device_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			  struct view dy, int rows, int columns, float scale, double *sum)
-{
-	dev->ops->cross_entropy(dev, y, labels, dy, rows, columns, scale, sum);
-}
-
 void device_class_stats(struct device *dev, const struct class_slice *c)
 {
 	dev->ops->class_stats(dev, c);
@@ -196,12 +190,6 @@ void device_class_loss(struct device *dev, const struct class_slice *c, double *
 		       double *correct)
 {
 	dev->ops->class_loss(dev, c, sum, correct);
-}
-
-void device_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-			  int columns, double *count)
-{
-	dev->ops->count_correct(dev, y, labels, rows, columns, count);
 }
 
 void device_update(struct device *dev, const struct update *u, size_t n, double *squares)

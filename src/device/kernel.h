@@ -177,11 +177,13 @@ struct gate {
  * and the label's y (-INFINITY where that is elsewhere). With those of all slices each has the
  * same loss, to the bit, and its part of the gradient.
  */
+enum { CLASS_STATS = 3 }; /* floats of a row */
+
 struct class_slice {
 	int rows, columns, first; /* classes first .. first + columns - 1 are here */
 	struct view y, dy;	  /* (rows, columns); dy may be y */
 	const int32_t *labels;	  /* (rows), of all classes */
-	float *stats;		  /* (slices, rows, 3) */
+	float *stats;		  /* (slices, rows, CLASS_STATS) */
 	int slices, slice;	  /* of how many, which this is */
 	float scale;		  /* of the gradient */
 };

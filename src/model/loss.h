@@ -11,8 +11,6 @@ struct target {
 	const int32_t *labels;
 };
 
-enum { CLASS_STATS = 3 }; /* floats that device_class_stats yields of a row */
-
 /* Some rows of what has come out. */
 struct loss_run {
 	struct device *dev;

@@ -144,6 +144,14 @@ static void run_all(struct device *dev, struct operand *o, enum dtype type, doub
 			 .type = type,
 			 .grad_type = type,
 			 .eps = 1e-5f};
+	struct class_slice c = {.rows = ROWS,
+				.columns = WIDE,
+				.y = o[2].v,
+				.dy = o[5].v,
+				.labels = labels,
+				.stats = memory_new(dev, ROWS * CLASS_STATS * sizeof(float)),
+				.slices = 1,
+				.scale = 0.1f};
 	struct update u = {.kind = OPT_ADAMW,
 			   .lr = 0.01f,
 			   .beta1 = 0.9f,
@@ -171,8 +179,8 @@ static void run_all(struct device *dev, struct operand *o, enum dtype type, doub
 	device_clear(dev, sums, 4);
 	device_forward(dev, &l);
 	device_mse(dev, o[2].v, o[11].v, o[9].v, ROWS, WIDE, 0.1f, &sums[0]);
-	device_count_correct(dev, o[2].v, labels, ROWS, WIDE, &sums[1]);
-	device_cross_entropy(dev, o[2].v, labels, o[5].v, ROWS, WIDE, 0.1f, &sums[0]);
+	device_class_stats(dev, &c);
+	device_class_loss(dev, &c, &sums[0], &sums[1]);
 	device_add(dev, o[9].v, o[5].v, ROWS, WIDE);
 	l.y = o[9].v;
 	device_backward_input(dev, &l);

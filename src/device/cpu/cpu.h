@@ -61,8 +61,6 @@ void cpu_add_positions(struct device *dev, const struct positions *p);
 void cpu_positions_gradient(struct device *dev, const struct positions *p);
 
 /* cpu_classes.c */
-void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
-		       int rows, int columns, float scale, double *sum);
 void cpu_class_stats(struct device *dev, const struct class_slice *c);
 void cpu_class_loss(struct device *dev, const struct class_slice *c, double *sum,
 		    double *correct);
@@ -85,8 +83,6 @@ void cpu_clear(struct device *dev, double *numbers, size_t n);
 void cpu_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 void cpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum);
-void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-		       int columns, double *count);
 void cpu_update(struct device *dev, const struct update *u, size_t n, double *squares);
 void cpu_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 		       struct exact *sum);

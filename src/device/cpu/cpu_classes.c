@@ -15,8 +15,6 @@ struct row_stats {
 	double top, sum, label;
 };
 
-enum { STATS = 3 }; /* floats of it */
-
 struct class_job {
 	struct cpu *cpu;
 	const struct class_slice *slice;
@@ -81,43 +79,9 @@ static double loss_of(struct row_stats all)
 	return log(all.sum) - (all.label - all.top);
 }
 
-/* ---- all classes ---- */
-
-static double cross_entropy_rows(const struct sum_job *job, int64_t begin, int64_t end,
-				 float *scratch)
-{
-	const struct kernels *k = job->cpu->kernels;
-	const struct class_slice *c = job->args;
-	double sum = 0;
-
-	for (int64_t r = begin; r < end; r++) {
-		struct row_stats all = measure_row(k, c, (int)r, scratch);
-
-		row_gradient(k, c, (int)r, all, scratch);
-		sum += loss_of(all);
-	}
-	return sum;
-}
-
-void cpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
-		       int rows, int columns, float scale, double *sum)
-{
-	struct class_slice all = {.rows = rows,
-				  .columns = columns,
-				  .y = y,
-				  .dy = dy,
-				  .labels = labels,
-				  .scale = scale};
-	struct sum_job job = {cpu_of(dev), rows, 1, cross_entropy_rows, &all};
-
-	*sum += sum_run(&job);
-}
-
-/* ---- slices ---- */
-
 static float *stats_of(const struct class_slice *c, int slice, int r)
 {
-	return c->stats + ((size_t)slice * (size_t)c->rows + (size_t)r) * STATS;
+	return c->stats + ((size_t)slice * (size_t)c->rows + (size_t)r) * CLASS_STATS;
 }
 
 static void stats_part(void *arg, int part, int parts)

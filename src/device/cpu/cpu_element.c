@@ -70,21 +70,6 @@ void cpu_mse(struct device *dev, struct view y, struct view target, struct view 
 	*sum += sum_run(&job);
 }
 
-void cpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-		       int columns, double *count)
-{
-	(void)dev;
-	for (int r = 0; r < rows; r++) {
-		const void *row = view_from(y, (size_t)r).data;
-		size_t best = 0;
-
-		for (size_t i = 1; i < (size_t)columns; i++)
-			if (float_from(row, i, y.type) > float_from(row, best, y.type))
-				best = i;
-		*count += (int32_t)best == labels[r];
-	}
-}
-
 static double update_chunk(const struct sum_job *job, int64_t begin, int64_t end,
 			   float *scratch)
 {

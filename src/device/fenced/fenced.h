@@ -23,7 +23,6 @@ struct work {
 	void *to;
 	enum dtype from_type, to_type;
 	size_t n;
-	const int32_t *labels;
 	float scale;
 	double factor, *number, *count;
 	struct exact *exact;
@@ -101,10 +100,6 @@ void fenced_norm_backward_weight(struct device *dev, const struct norm *n);
 void fenced_clear(struct device *dev, double *numbers, size_t n);
 void fenced_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 		int columns, float scale, double *sum);
-void fenced_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			  struct view dy, int rows, int columns, float scale, double *sum);
-void fenced_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-			  int columns, double *count);
 void fenced_update(struct device *dev, const struct update *u, size_t n, double *squares);
 void fenced_exact_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 			  struct exact *sum);

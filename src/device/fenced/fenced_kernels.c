@@ -210,36 +210,6 @@ void fenced_mse(struct device *dev, struct view y, struct view target, struct vi
 	w->number = fenced_operand(dev, sum, sizeof(*sum));
 }
 
-static void run_cross_entropy(struct device *cpu, const struct work *w)
-{
-	device_cross_entropy(cpu, w->a, w->labels, w->b, w->rows, w->columns, w->scale,
-			     w->number);
-}
-
-void fenced_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-			  struct view dy, int rows, int columns, float scale, double *sum)
-{
-	struct work *w = put_views(dev, y, dy, rows, columns, run_cross_entropy);
-
-	w->labels = fenced_operand(dev, labels, (size_t)rows * sizeof(*labels));
-	w->scale = scale;
-	w->number = fenced_operand(dev, sum, sizeof(*sum));
-}
-
-static void run_count_correct(struct device *cpu, const struct work *w)
-{
-	device_count_correct(cpu, w->a, w->labels, w->rows, w->columns, w->number);
-}
-
-void fenced_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-			  int columns, double *count)
-{
-	struct work *w = put_views(dev, y, (struct view){0}, rows, columns, run_count_correct);
-
-	w->labels = fenced_operand(dev, labels, (size_t)rows * sizeof(*labels));
-	w->number = fenced_operand(dev, count, sizeof(*count));
-}
-
 /* ---- flat arrays ---- */
 
 static void run_update(struct device *cpu, const struct work *w)

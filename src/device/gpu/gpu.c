@@ -273,8 +273,7 @@ static bool gpu_multiplies(struct device *dev, enum dtype type)
 		.attention_forward = gpu_attention_forward,                                   \
 		.attention_backward = gpu_attention_backward, .rotate = gpu_rotate,           \
 		.clear = gpu_clear, .numbers = gpu_numbers, .mse = gpu_mse,                   \
-		.cross_entropy = gpu_cross_entropy, .class_stats = gpu_class_stats,           \
-		.class_loss = gpu_class_loss, .count_correct = gpu_count_correct,             \
+		.class_stats = gpu_class_stats, .class_loss = gpu_class_loss,                 \
 		.update = gpu_update, .sum_squares = gpu_sum_squares, .cast = gpu_cast,       \
 		.multiplies = gpu_multiplies, .fma_rounds = gpu_fma_rounds,                   \
 	}

@@ -38,10 +38,8 @@ enum gpu_program_id { GPU_PROGRAMS(GPU_PROGRAM) GPU_PROGRAM_COUNT };
 	X(add_positions, tokens, TILE_X, TILE_Y)            \
 	X(positions_gradient, tokens, TILE_X, TILE_Y)       \
 	X(mse, classes, ROW_ITEMS, 1)                       \
-	X(cross_entropy, classes, ROW_ITEMS, 1)             \
 	X(class_stats, classes, ROW_ITEMS, 1)               \
 	X(class_loss, classes, ROW_ITEMS, 1)                \
-	X(count_correct, classes, ROW_ITEMS, 1)             \
 	X(update, sums, FLAT_ITEMS, 1)                      \
 	X(sum_squares, sums, FLAT_ITEMS, 1)                 \
 	X(add_parts, sums, FLAT_ITEMS, 1)                   \
@@ -208,13 +206,9 @@ void gpu_attention_backward(struct device *dev, const struct attention *a);
 void gpu_clear(struct device *dev, double *numbers, size_t n);
 void gpu_mse(struct device *dev, struct view y, struct view target, struct view dy, int rows,
 	     int columns, float scale, double *sum);
-void gpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
-		       int rows, int columns, float scale, double *sum);
 void gpu_class_stats(struct device *dev, const struct class_slice *c);
 void gpu_class_loss(struct device *dev, const struct class_slice *c, double *sum,
 		    double *correct);
-void gpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-		       int columns, double *count);
 void gpu_update(struct device *dev, const struct update *u, size_t n, double *squares);
 void gpu_sum_squares(struct device *dev, const void *x, enum dtype type, size_t n,
 		     double factor, double *sum);

@@ -25,23 +25,6 @@ void gpu_mse(struct device *dev, struct view y, struct view target, struct view 
 	gpu_add_parts(g, 0, (size_t)rows, 1, sum);
 }
 
-void gpu_cross_entropy(struct device *dev, struct view y, const int32_t *labels, struct view dy,
-		       int rows, int columns, float scale, double *sum)
-{
-	struct gpu *g = gpu_of(dev);
-	struct gpu_launch l = gpu_begin(g, GPU_cross_entropy);
-
-	assert(rows <= g->rows);
-	gpu_put_view(&l, y);
-	gpu_put_ints(&l, labels);
-	gpu_put_view(&l, dy);
-	gpu_put_int(&l, columns);
-	gpu_put_float(&l, scale);
-	gpu_put_numbers(&l, g->parts);
-	gpu_run_rows(g, &l, rows);
-	gpu_add_parts(g, 0, (size_t)rows, 1, sum);
-}
-
 void gpu_class_stats(struct device *dev, const struct class_slice *c)
 {
 	struct gpu *g = gpu_of(dev);
@@ -77,21 +60,6 @@ void gpu_class_loss(struct device *dev, const struct class_slice *c, double *sum
 	gpu_add_parts(g, 0, (size_t)c->rows, 1, sum);
 	if (correct)
 		gpu_add_parts(g, (size_t)c->rows, (size_t)c->rows, 1, correct);
-}
-
-void gpu_count_correct(struct device *dev, struct view y, const int32_t *labels, int rows,
-		       int columns, double *count)
-{
-	struct gpu *g = gpu_of(dev);
-	struct gpu_launch l = gpu_begin(g, GPU_count_correct);
-
-	assert(rows <= g->rows);
-	gpu_put_view(&l, y);
-	gpu_put_ints(&l, labels);
-	gpu_put_int(&l, columns);
-	gpu_put_numbers(&l, g->parts);
-	gpu_run_rows(g, &l, rows);
-	gpu_add_parts(g, 0, (size_t)rows, 1, count);
 }
 
 /* ---- flat arrays: a part for each group ---- */

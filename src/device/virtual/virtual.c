@@ -229,21 +229,6 @@ static void virtual_mse(struct device *dev, struct view y, struct view target, s
 	virtual_move(dev, (double)rows * columns, y.type, 3);
 }
 
-static void virtual_cross_entropy(struct device *dev, struct view y, const int32_t *labels,
-				  struct view dy, int rows, int columns, float scale,
-				  double *sum)
-{
-	(void)labels, (void)dy, (void)scale, (void)sum;
-	virtual_move(dev, (double)rows * columns, y.type, 2);
-}
-
-static void virtual_count_correct(struct device *dev, struct view y, const int32_t *labels,
-				  int rows, int columns, double *count)
-{
-	(void)labels, (void)count;
-	virtual_move(dev, (double)rows * columns, y.type, 1);
-}
-
 static void virtual_update(struct device *dev, const struct update *u, size_t n,
 			   double *squares)
 {
@@ -322,10 +307,8 @@ const struct device_ops device_virtual = {
 	.clear = virtual_clear,
 	.numbers = virtual_numbers,
 	.mse = virtual_mse,
-	.cross_entropy = virtual_cross_entropy,
 	.class_stats = virtual_class_stats,
 	.class_loss = virtual_class_loss,
-	.count_correct = virtual_count_correct,
 	.update = virtual_update,
 	.sum_squares = virtual_sum_squares,
 	.exact_squares = virtual_exact_squares,

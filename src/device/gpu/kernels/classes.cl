@@ -61,20 +61,6 @@ void mse(VIEW(y), VIEW(target), VIEW(dy), int columns, float scale, NUMBERS(sums
 		PUT(dy, r, c, c == (label) ? share - scale : share);                       \
 	}
 
-KERNEL(ROW_ITEMS, 1)
-void cross_entropy(VIEW(y), INTS(labels), VIEW(dy), int columns, float scale, NUMBERS(sums))
-{
-	LOCAL double partial[ROW_ITEMS];
-	int r = GROUP_X, label = labels[labels_at + (u64)r];
-	double sum;
-	float top, value = GET(y, r, label);
-
-	MEASURE_ROW(top, sum);
-	PUT_GRADIENT(top, sum, label)
-	if (ITEM_X == 0)
-		sums[sums_at + (u64)r] = log(sum) - ((double)value - (double)top);
-}
-
 /* The classes from `first` on; stats are those of this slice. */
 KERNEL(ROW_ITEMS, 1)
 void class_stats(VIEW(y), INTS(labels), VECTOR(stats), int columns, int first)
@@ -118,39 +104,4 @@ void class_loss(VIEW(y), INTS(labels), VIEW(dy), VECTOR(stats), int rows, int co
 		sums[sums_at + (u64)r] = log(sum) - ((double)value - (double)top);
 		correct[correct_at + (u64)r] = value >= top ? 1.0 : 0.0;
 	}
-}
-
-/* Is the first of the largest values that of the label? */
-KERNEL(ROW_ITEMS, 1)
-void count_correct(VIEW(y), INTS(labels), int columns, NUMBERS(sums))
-{
-	LOCAL float values[ROW_ITEMS];
-	LOCAL int places[ROW_ITEMS];
-	int r = GROUP_X, place = columns;
-	float value = -INFINITY;
-
-	for (int c = ITEM_X; c < columns; c += ROW_ITEMS) {
-		float other = GET(y, r, c);
-
-		if (place == columns || other > value) {
-			value = other;
-			place = c;
-		}
-	}
-	values[ITEM_X] = value;
-	places[ITEM_X] = place;
-	BARRIER();
-	for (int half_of = ROW_ITEMS / 2; half_of > 0; half_of /= 2) {
-		int other = ITEM_X + half_of;
-
-		if (ITEM_X < half_of && places[other] < columns &&
-		    (places[ITEM_X] == columns || values[other] > values[ITEM_X] ||
-		     (values[other] == values[ITEM_X] && places[other] < places[ITEM_X]))) {
-			values[ITEM_X] = values[other];
-			places[ITEM_X] = places[other];
-		}
-		BARRIER();
-	}
-	if (ITEM_X == 0)
-		sums[sums_at + (u64)r] = places[0] == labels[labels_at + (u64)r] ? 1.0 : 0.0;
 }
