@@ -101,7 +101,14 @@ double cost_message(const struct cluster *c, double bytes, int stride)
 			1e9);
 }
 
+/* The slower of both where one is much slower. Where they are near, some kernels wait for the
+   host and others for the device, and neither hides wholly behind the other. */
 double cost_pass(const struct cluster *c, const struct cost *p)
 {
-	return fmax(p->busy + p->sums, p->kernels * constant(c, CLUSTER_LAUNCH) * 1e-6);
+	double device = p->busy + p->sums,
+	       host = p->kernels * constant(c, CLUSTER_LAUNCH) * 1e-6;
+
+	device *= device;
+	host *= host;
+	return sqrt(sqrt(device * device + host * host));
 }

@@ -23,7 +23,7 @@ double cost_bytes(const struct cluster *c, double bytes);
 double cost_sum(const struct cluster *c, double bytes, int ranks, int stride);
 /* A message to the rank that is stride ranks away; every device of the node sends one. */
 double cost_message(const struct cluster *c, double bytes, int stride);
-/* Of the whole pass: the slower of the device and the host. */
+/* Of the whole pass: the slower of the device and the host, or a little more. */
 double cost_pass(const struct cluster *c, const struct cost *p);
 
 #endif
