@@ -61,6 +61,20 @@ INLINE vec16 add_products(vec16 sum, pairs a, pairs b)
 }
 #endif
 
+/* Sums as bf16: below the smallest normal number they are nothing already. */
+INLINE hvec16 sums_as_bfloats(vec16 v)
+{
+#if defined(KOLM_AVX512BF16)
+	return (hvec16)_mm512_cvtneps_pbh((__m512)v);
+#else
+	pairs bits = (pairs)flush(v), rounded = bits + 0x7fff + (bits >> 16 & 1);
+	pairs number = (pairs)(v == v);
+
+	return __builtin_convertvector(
+		((number & rounded) | (~number & (bits | 0x400000))) >> 16, hvec16);
+#endif
+}
+
 INLINE pairs load_pairs(const void *p)
 {
 	return *(const pairs_any *)p;

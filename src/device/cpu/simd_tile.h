@@ -156,7 +156,11 @@ static void gather_row(const struct view *from, int row, int c0, int n, uint16_t
 	float values[PAIR_BLOCK];
 
 	if (from->type == DTYPE_BF16) {
-		memcpy(to, half, (size_t)n * sizeof(*to));
+		int i = 0;
+
+		for (; i + 2 * LANES <= n; i += 2 * LANES)
+			*(pairs_any *)(to + i) = load_pairs(half + i);
+		memcpy(to + i, half + i, (size_t)(n - i) * sizeof(*to));
 	} else {
 		get_as(*from, row, c0, values, n);
 		put_as(to_view, 0, 0, values, n);

@@ -51,6 +51,16 @@ INLINE vec lanes_from(vec16 v, const int first)
 	return part;
 }
 
+/* A panel of an input's sums. */
+INLINE void put_bfloats(uint16_t *w, vec16 sum, bool accumulate)
+{
+	hvec16_any *at = (hvec16_any *)w;
+
+	if (accumulate)
+		sum += (vec16)(__builtin_convertvector(*at, pairs) << 16);
+	*at = sums_as_bfloats(sum);
+}
+
 /* Two rows at a time: see simd_pairs.h. */
 INLINE void weight_pairs(const struct weight_tile *t, const int inputs, const int panels,
 			 const enum dtype type)
@@ -85,6 +95,16 @@ INLINE void weight_pairs(const struct weight_tile *t, const int inputs, const in
 			for (int p = 0; p < panels; p++)
 				sum[i][p] = add_products(sum[i][p], values, gradient[p]);
 		}
+	}
+	if (type == DTYPE_BF16) {
+		UNROLL
+		for (int i = 0; i < inputs; i++) {
+			UNROLL
+			for (int p = 0; p < panels; p++)
+				put_bfloats((uint16_t *)w + (size_t)p * w_stride + i * PANEL,
+					    sum[i][p], accumulate);
+		}
+		return;
 	}
 	UNROLL
 	for (int i = 0; i < inputs; i++) {
