@@ -15,15 +15,35 @@
 #include "device/cpu/simd_squares.h"
 #include "device/cpu/simd_weight.h"
 
+/* One loop per activation, with its constants in registers. */
+INLINE void derive_vectors(float *dy, const float *saved, int n, const enum activation act)
+{
+	for (int i = 0; i + VL <= n; i += VL)
+		store(dy + i, load(dy + i) * act_slopes(load(saved + i), act));
+}
+
+static void derive_whole(float *dy, const float *saved, int n, enum activation act)
+{
+#define DERIVE(name, ...)                                 \
+	case ACT_##name:                                  \
+		derive_vectors(dy, saved, n, ACT_##name); \
+		break;
+	switch (act) {
+		ACTIVATIONS(DERIVE)
+	}
+}
+
 /* dy . act'(saved) of some outputs of a row, in place. */
 static void derive_outputs(const struct linear *l, int r, int o0, int n)
 {
-	float saved[PAIR_STRIDE] = {0}, values[PAIR_STRIDE] = {0};
+	float saved[PAIR_STRIDE], values[PAIR_STRIDE];
+	int padded_n = (int)round_up(n, VL);
 
 	get_as(l->saved, r, o0, saved, n);
 	get_as(l->y, r, o0, values, n);
-	for (int i = 0; i < n; i += VL)
-		store(values + i, load(values + i) * act_slopes(load(saved + i), l->act));
+	for (int i = n; i < padded_n; i++)
+		saved[i] = values[i] = 0;
+	derive_whole(values, saved, padded_n, l->act);
 	put_as(l->y, r, o0, values, n);
 }
 
@@ -49,7 +69,6 @@ static void copy_dy(const struct linear *l, int r0, int r1, const struct packed 
 	}
 }
 
-/* One loop per activation, with its constants in registers. */
 INLINE void activate_vectors(float *y, const float *bias, float *before, int n,
 			     const enum activation act)
 {
@@ -77,25 +96,13 @@ static void simd_activate_row(float *y, const float *bias, float *before, int n,
 	kernels_reference.activate_row(y + i, bias + i, before ? before + i : NULL, n - i, act);
 }
 
-INLINE void derive_vectors(float *dy, const float *saved, int n, const enum activation act)
-{
-	for (int i = 0; i + VL <= n; i += VL)
-		store(dy + i, load(dy + i) * act_slopes(load(saved + i), act));
-}
-
 static void simd_derive_row(float *dy, const float *saved, int n, enum activation act)
 {
 	int i = n / VL * VL;
 
 	if (act == ACT_NONE) /* and nothing is saved */
 		return;
-#define DERIVE(name, ...)                                 \
-	case ACT_##name:                                  \
-		derive_vectors(dy, saved, n, ACT_##name); \
-		break;
-	switch (act) {
-		ACTIVATIONS(DERIVE)
-	}
+	derive_whole(dy, saved, n, act);
 	kernels_reference.derive_row(dy + i, saved + i, n - i, act);
 }
 

@@ -23,7 +23,7 @@ struct input_tile {
 /* Two lines, which are 4 inputs by 8 pairs of outputs: see simd_pairs.h. */
 INLINE void input_pairs(const struct input_tile *t, const int rows)
 {
-	vec16 sum[PAIR_ROWS + 1][2];
+	vec16 sum[PAIR_ROWS + 3][2];
 	const uint16_t *dy = t->dy, *w = t->w;
 	const char *ahead = t->ahead.at;
 	size_t w_stride = t->w_stride;
@@ -32,7 +32,7 @@ INLINE void input_pairs(const struct input_tile *t, const int rows)
 	bool first = t->first;
 
 	UNROLL
-	for (int r = 0; r < rows + rows % 2; r++)
+	for (int r = 0; r < rows + 3; r++)
 		sum[r][0] = sum[r][1] = (vec16){0};
 	for (int p = t->panels; p > 0; p--, w += w_stride, dy += PANEL) {
 		pairs low = load_pairs(w), high = load_pairs(w + (size_t)(2 * PANEL));
@@ -50,16 +50,15 @@ INLINE void input_pairs(const struct input_tile *t, const int rows)
 			__builtin_prefetch(ahead, 0, 2);
 	}
 	UNROLL
-	for (int r = 0; r < rows; r += 2) {
-		struct two_rows total =
-			sum_lines(sum[r][0], sum[r][1], sum[r + 1][0], sum[r + 1][1]);
+	for (int r = 0; r < rows; r += 4) {
+		vec16 four = sum_lines(&sum[r]);
 
 		UNROLL
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < imin(4, rows - r); k++) {
 			vec4_any *to = (vec4_any *)(out + (r + k) * SLAB);
+			vec4 total = quarter(four, k);
 
-			if (r + k < rows)
-				*to = first ? total.row[k] : total.row[k] + (vec4)*to;
+			*to = first ? total : total + (vec4)*to;
 		}
 	}
 }

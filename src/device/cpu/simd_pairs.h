@@ -127,32 +127,49 @@ INLINE pairs interleave(const uint16_t *low, const uint16_t *high)
 	       __builtin_convertvector(*(const hvec16_any *)high, pairs) << 16;
 }
 
-/* The sums of two rows by two lines, which are 4 inputs each; a lane has 8 per input. */
-struct two_rows {
-	vec4 row[2];
-};
-
-INLINE struct two_rows sum_lines(vec16 a0, vec16 a1, vec16 b0, vec16 b1)
+/*
+ * The sums of four rows a to d by two lines, which are 4 inputs each; a lane has 8 per input.
+ * They come row by row.
+ */
+INLINE vec16 sum_lines(const vec16 (*rows)[2])
 {
-#define EVEN_ODD(x, y)                                                                         \
-	(__builtin_shufflevector(x, y, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13,   \
+#define EVEN_ODD(r)                                                                            \
+	(__builtin_shufflevector(rows[r][0], rows[r][1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, \
+				 25, 12, 28, 13, 29) +                                         \
+	 __builtin_shufflevector(rows[r][0], rows[r][1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26,   \
+				 11, 27, 14, 30, 15, 31))
+#define BOTH(x, y)                                                                             \
+	(__builtin_shufflevector(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,   \
 				 29) +                                                         \
-	 __builtin_shufflevector(x, y, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, \
+	 __builtin_shufflevector(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, \
 				 31))
-	vec16 a = EVEN_ODD(a0, a1), b = EVEN_ODD(b0, b1);
+	vec16 a = EVEN_ODD(0), b = EVEN_ODD(1), c = EVEN_ODD(2), d = EVEN_ODD(3);
+	/* Each quarter: the first row's inputs 0 or 1 and 2 or 3, the second row's. */
+	vec16 ab = BOTH(a, b), cd = BOTH(c, d);
 #undef EVEN_ODD
-	/* Each quarter: row a of inputs 0 or 1 and 2 or 3, row b of the same. */
-	vec16 all = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12,
-					    13, 28, 29) +
-		    __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27,
-					    14, 15, 30, 31);
-	vec4 even = __builtin_shufflevector(all, all, 0, 1, 2, 3) +
-		    __builtin_shufflevector(all, all, 4, 5, 6, 7);
-	vec4 odd = __builtin_shufflevector(all, all, 8, 9, 10, 11) +
-		   __builtin_shufflevector(all, all, 12, 13, 14, 15);
+#undef BOTH
+	/* Quarters: even inputs of a and b, odd ones, even ones of c and d, odd ones. */
+	vec16 all = __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19,
+					    24, 25, 26, 27) +
+		    __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23,
+					    28, 29, 30, 31);
 
-	return (struct two_rows){{__builtin_shufflevector(even, odd, 0, 4, 1, 5),
-				  __builtin_shufflevector(even, odd, 2, 6, 3, 7)}};
+	return __builtin_shufflevector(all, all, 0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14,
+				       11, 15);
+}
+
+/* k is a constant. */
+INLINE vec4 quarter(vec16 v, const int k)
+{
+	switch (k) {
+	case 0:
+		return __builtin_shufflevector(v, v, 0, 1, 2, 3);
+	case 1:
+		return __builtin_shufflevector(v, v, 4, 5, 6, 7);
+	case 2:
+		return __builtin_shufflevector(v, v, 8, 9, 10, 11);
+	}
+	return __builtin_shufflevector(v, v, 12, 13, 14, 15);
 }
 
 #endif
