@@ -5,16 +5,13 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Ways to cut a product, see kernels/product.cl; small ones take the first. All give the same
-   bits. */
 static const struct tile {
 	int m, n, k;	    /* of a group */
 	int item_m, item_n; /* of an item */
 } tiles[GPU_TILES] = {
-	{32, 32, 32, 2, 2},
-	{64, 64, 16, 4, 4},
-	{128, 64, 16, 8, 4},
-	{128, 128, 16, 8, 8},
+#define TILE(...) {__VA_ARGS__},
+	PRODUCT_TILES(TILE)
+#undef TILE
 };
 enum { ANY_TYPE = PRECISION_COUNT, WORTH_TUNING = 1 << 22 };
 _Static_assert(ANY_TYPE + 1 == GPU_TYPES, "one for each precision, and one for mixtures");
