@@ -52,13 +52,11 @@ void gpu_embed_gradient(struct device *dev, const struct embedding *e)
 	if (!e->accumulate)
 		clear_table(g, e);
 	link_tokens(g, e);
-	gpu_put_ints(&l, e->tokens);
 	gpu_put_ints(&l, g->links);
 	gpu_put_vector(&l, e->table, e->type);
 	gpu_put_view(&l, e->y);
 	gpu_put_int(&l, e->rows);
 	gpu_put_int(&l, e->columns);
-	gpu_put_int(&l, e->first);
 	gpu_run_tiles(g, &l, e->rows, e->columns);
 }
 

@@ -1,6 +1,7 @@
 /* classes.cl - losses: a group for each row, whose part of the sum goes to its own place. */
 
-/* The largest over all items, for each of them; then a sum. */
+/* The largest over all items, for each of them, and the sum; a barrier comes between two of
+   these. */
 #define MOST_OF_ROW(a)                                                                     \
 	partial[ITEM_X] = (double)(a);                                                     \
 	BARRIER();                                                                         \
@@ -9,8 +10,7 @@
 			partial[ITEM_X] = fmax(partial[ITEM_X], partial[ITEM_X + half_of]); \
 		BARRIER();                                                                 \
 	}                                                                                  \
-	(a) = (float)partial[0];                                                           \
-	BARRIER()
+	(a) = (float)partial[0]
 
 #define SUM_OF_ROW(a)                                                                      \
 	partial[ITEM_X] = (a);                                                             \
@@ -20,8 +20,7 @@
 			partial[ITEM_X] += partial[ITEM_X + half_of];                      \
 		BARRIER();                                                                 \
 	}                                                                                  \
-	(a) = partial[0];                                                                  \
-	BARRIER()
+	(a) = partial[0]
 
 /* scale: twice that of device_mse. */
 KERNEL(ROW_ITEMS, 1)
@@ -48,6 +47,7 @@ void mse(VIEW(y), VIEW(target), VIEW(dy), int columns, float scale, NUMBERS(sums
 	for (int c = ITEM_X; c < columns; c += ROW_ITEMS)                                  \
 		top = fmax(top, GET(y, r, c));                                             \
 	MOST_OF_ROW(top);                                                                  \
+	BARRIER();                                                                         \
 	sum = 0;                                                                           \
 	for (int c = ITEM_X; c < columns; c += ROW_ITEMS)                                  \
 		sum += (double)exp(GET(y, r, c) - top);                                    \

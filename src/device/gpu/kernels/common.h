@@ -17,7 +17,13 @@ typedef long i64;
 #define FUNCTION static inline
 #define GLOBAL __global
 #define LOCAL __local
+#ifdef WITHOUT_BARRIER /* for tests: the one of that number is missing, which must be noticed */
+#define BARRIER()                                                                          \
+	if (__COUNTER__ != WITHOUT_BARRIER)                                                \
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#else
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#endif
 #ifdef REVERSED /* for tests: where items are run one after the other, the other way round */
 #define ITEM_X ((int)(get_local_size(0) - 1 - get_local_id(0)))
 #define ITEM_Y ((int)(get_local_size(1) - 1 - get_local_id(1)))

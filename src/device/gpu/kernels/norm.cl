@@ -1,6 +1,7 @@
 /* norm.cl - layer norm and rms norm: a group for each row, or for some columns. */
 
-/* The sums over all items of two numbers, for each of them. */
+/* The sums over all items of two numbers, for each of them; a barrier comes between two of
+   these. */
 #define SUM_OF_ROW(a, b)                                                                   \
 	partial[0][ITEM_X] = (a);                                                          \
 	partial[1][ITEM_X] = (b);                                                          \
@@ -13,8 +14,7 @@
 		BARRIER();                                                                 \
 	}                                                                                  \
 	(a) = partial[0][0];                                                               \
-	(b) = partial[1][0];                                                               \
-	BARRIER()
+	(b) = partial[1][0]
 
 /* The mean is improved by what is left when it is taken off; see device/cpu/cpu_norm.c. */
 KERNEL(ROW_ITEMS, 1)
@@ -31,6 +31,7 @@ void norm_forward(VIEW(x), VIEW(y), VIEW(saved), VECTOR(weight), VECTOR(bias), i
 			sum += (double)GET(x, r, c);
 		SUM_OF_ROW(sum, rest);
 		mean = sum / (double)columns;
+		BARRIER();
 	}
 	shift = (float)mean;
 	sum = rest = 0;

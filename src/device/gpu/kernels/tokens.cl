@@ -18,7 +18,7 @@ void embed(INTS(tokens), VECTOR(table), VIEW(y), int rows, int columns, int firs
 
 /*
  * Where the rows are that have the same token: links[r] is the next one, or `rows`;
- * links[rows + r] is 1 if r is the first of them and its token is here.
+ * links[rows + r] is the place of its token if r is the first of them and that is here, or -1.
  */
 KERNEL(FLAT_ITEMS, 1) void link_tokens(INTS(tokens), INTS(links), int rows, int first, int count)
 {
@@ -31,21 +31,22 @@ KERNEL(FLAT_ITEMS, 1) void link_tokens(INTS(tokens), INTS(links), int rows, int 
 		while (before >= 0 && tokens[tokens_at + (u64)before] != token)
 			before--;
 		links[links_at + (u64)r] = next;
-		links[links_at + (u64)(rows + r)] = before < 0 && place >= 0 && place < count;
+		links[links_at + (u64)(rows + r)] =
+			before < 0 && place >= 0 && place < count ? (int)place : -1;
 	}
 }
 
 /* The first row of a token adds all of them, in their order. */
 KERNEL(TILE_X, TILE_Y)
-void embed_gradient(INTS(tokens), INTS(links), VECTOR(table), VIEW(dy), int rows, int columns,
-		    int first)
+void embed_gradient(INTS(links), VECTOR(table), VIEW(dy), int rows, int columns)
 {
 	EACH_ELEMENT(r, c, rows, columns)
 	{
-		u64 at = (u64)((i64)tokens[tokens_at + (u64)r] - first) * (u64)columns + (u64)c;
+		int place = links[links_at + (u64)(rows + r)];
+		u64 at = (u64)place * (u64)columns + (u64)c;
 		float sum = 0;
 
-		if (!links[links_at + (u64)(rows + r)])
+		if (place < 0)
 			continue;
 		for (int i = r; i < rows; i = links[links_at + (u64)i])
 			sum += GET(dy, i, c);
