@@ -27,7 +27,9 @@ struct twin {
 struct selftest {
 	struct device *dev[SIDES];
 	uint64_t seed, drawn; /* numbers that were drawn so far */
-	int most_rows;	      /* shapes: small ones are for slow emulators */
+	int most_rows;
+	bool tiny; /* shapes for slow emulators: few, but of two blocks where there are blocks
+		    */
 	struct twin twins[TWINS];
 	int n_twins;
 	bool failed;	      /* the case that is under way */

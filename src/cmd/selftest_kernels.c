@@ -2,6 +2,8 @@
 #include "cmd/selftest.h"
 #include "base/util.h"
 
+enum { TWO_TILES = 33 }; /* of the smallest tiles that products are cut in */
+
 static int draw_rows(struct selftest *t)
 {
 	return draw(t, 1, t->most_rows);
@@ -23,7 +25,8 @@ struct layer {
 static void take_layer(struct selftest *t, struct layer *layer, enum dtype type,
 		       enum dtype weight_type, bool has_saved)
 {
-	int rows = draw_rows(t), out = draw_rows(t), in = draw_rows(t);
+	int least = t->tiny ? TWO_TILES : 1, most = t->tiny ? TWO_TILES + 2 : t->most_rows;
+	int rows = draw(t, least, most), out = draw(t, least, most), in = draw(t, least, most);
 	bool has_bias = draw(t, 0, 1), accumulate = draw(t, 0, 1);
 	enum activation act = draw_act(t);
 
@@ -214,7 +217,7 @@ static void test_norm(struct selftest *t)
 {
 	int rows = draw_rows(t), columns = draw(t, 1, 2 * t->most_rows);
 	enum dtype type = draw_type(t), grad_type = draw(t, 0, 1) ? type : DTYPE_F32;
-	struct norm n = {.kind = draw(t, 0, 1) ? NORM_LAYER : NORM_RMS,
+	struct norm n = {.kind = t->tiny || draw(t, 0, 1) ? NORM_LAYER : NORM_RMS,
 			 .rows = rows,
 			 .columns = columns,
 			 .type = type,

@@ -73,8 +73,13 @@ static struct attention draw_attention(struct selftest *t, bool forward)
 			      .width = draw(t, 0, 1) ? 8 * draw(t, 1, 10) : draw(t, 1, 140),
 			      .first_row = (int64_t)draw(t, 0, 1 << 20) << 6};
 
+	if (t->tiny) { /* two blocks of queries and keys, and of columns */
+		a.sequences = a.kv_heads = 1;
+		a.queries = 33;
+		a.width = draw(t, 1, 34);
+	}
 	a.heads = a.kv_heads * draw(t, 1, 2);
-	a.first = forward ? draw(t, 0, 1) * draw(t, 0, 40) : 0;
+	a.first = forward && !t->tiny ? draw(t, 0, 1) * draw(t, 0, 40) : 0;
 	a.keys = a.first + a.queries + (forward ? draw(t, 0, 1) * draw(t, 0, 20) : 0);
 	a.scale = 1 / sqrtf((float)a.width);
 	a.all_heads = a.heads + 2;

@@ -18,8 +18,10 @@ enum status selftest_open(struct selftest *t, const char *spec,
 	struct device_options reference = {.threads = 1, .kernels = "reference"};
 	enum status st;
 
-	*t = (struct selftest){
-		.seed = seed, .most_rows = tiny ? TINY_ROWS : MOST_ROWS, .err = err};
+	*t = (struct selftest){.seed = seed,
+			       .most_rows = tiny ? TINY_ROWS : MOST_ROWS,
+			       .tiny = tiny,
+			       .err = err};
 	TRY(device_open(&t->dev[REFERENCE], "cpu", &reference, err));
 	TRY(device_open(&t->dev[TESTED], spec, options, err));
 	for (int i = 0; i < SIDES; i++) {
