@@ -98,6 +98,40 @@ KOLM_API enum kolm_status kolm_model_layer(struct kolm_model *model,
 					   const void *config, size_t size,
 					   struct kolm_error *err);
 
+/* A model that continues a text: an embedding, blocks of attention and feed-forward layers, and
+   a head that tells how likely every token is. Names are those of the options of kolm train. */
+struct kolm_language {
+	size_t size; /* of this struct: set by KOLM_LANGUAGE */
+	int layers, heads, dim;
+	int context;	       /* tokens of a sample */
+	int vocabulary;	       /* tokens that there are */
+	int kv_heads;	       /* llama: heads of keys and values; 0: as many as of queries */
+	int ffn;	       /* width inside of the feed-forward layers; 0: what is usual */
+	double dropout;	       /* the share that is set to 0 in training */
+	int no_bias;	       /* gpt: none in products and norms */
+	const char *gelu;      /* gpt: tanh, exact */
+	const char *recompute; /* none, attention, block: what is computed again, not kept */
+	int sequence_parallel; /* between the products every rank of mp has a part of the rows
+				*/
+	double norm_eps;
+	double rope_theta; /* llama: of its rotary positions */
+};
+
+#define KOLM_LANGUAGE                                                                         \
+	{                                                                                     \
+		sizeof(struct kolm_language), 4, 4, 128, 64, 256, 0, 0, 0, 0, "tanh", "none", \
+			0, 1e-5, 10000                                                        \
+	}
+
+/* GPT-2 and LLaMA: whole models, which nothing is appended to. An engine of theirs has the loss
+   cross-entropy; a sample of its batch is a sequence. */
+KOLM_API enum kolm_status kolm_model_gpt(struct kolm_model **out,
+					 const struct kolm_language *language,
+					 struct kolm_error *err);
+KOLM_API enum kolm_status kolm_model_llama(struct kolm_model **out,
+					   const struct kolm_language *language,
+					   struct kolm_error *err);
+
 /* ---- kinds of layers ---- */
 
 struct kolm_layer; /* one, while it is described or computed */
@@ -204,13 +238,16 @@ KOLM_API enum kolm_status kolm_engine_create(struct kolm_engine **out, struct ko
 					     struct kolm_error *err);
 KOLM_API void kolm_engine_free(struct kolm_engine *engine);
 
-/* Where rows of samples are to be written, all fp32: x, and targets or labels. */
+/* Where samples are to be written, numbers in fp32: x, and targets or labels. */
 struct kolm_batch {
 	float *x;
 	size_t x_stride; /* numbers from one row to the next */
 	float *target;	 /* NULL for cross-entropy */
 	size_t target_stride;
 	int32_t *labels; /* from 0 to outputs - 1; NULL for mse */
+	/* Of a language model, which has neither x nor target: context tokens of every sample,
+	   one sample behind the other, and as many labels: the tokens that follow. */
+	int32_t *tokens;
 };
 
 /* Write rows samples, from number first of the step's batch (of all samples, in an evaluation)

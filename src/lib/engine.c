@@ -81,7 +81,8 @@ static struct engine_options options_of(const struct kolm_engine *e,
 
 	return (struct engine_options){.model = &e->model,
 				       .loss = losses[c->loss],
-				       .rows = o->batch / (o->dp * o->micro_batches),
+				       .rows = o->batch / (o->dp * o->micro_batches) *
+					       e->model.sequence,
 				       .micro_batches = o->micro_batches,
 				       .optimizer = {.kind = (enum optimizer)c->optimizer,
 						     .lr = (float)o->lr,
@@ -167,16 +168,13 @@ static enum status take_options(const struct kolm_options *from, struct kolm_opt
 	return OK;
 }
 
-/* A row of outputs is looked at whole, and in 16 bit copied for that. */
-static enum status check_outputs(const struct kolm_engine *e, const struct choices *c,
-				 struct error *err)
+static enum status check_loss(const struct kolm_model *m, const struct choices *c,
+			      struct error *err)
 {
-	enum { MOST = 1 << 15 };
-
-	if (!losses[c->loss]->labelled || c->precision == DTYPE_F32 || e->model.out <= MOST)
+	if (!m->language || losses[c->loss]->labelled)
 		return OK;
-	FAIL(err, ERR_USAGE, "cross-entropy over %d classes in 16 bit", e->model.out);
-	return HINT(err, "up to %d, or use fp32", MOST);
+	FAIL(err, ERR_USAGE, "loss %s of a language model", losses[c->loss]->name);
+	return HINT(err, "it tells how likely tokens are: use cross-entropy");
 }
 
 static enum status build(struct kolm_engine *e, const struct kolm_model *model,
@@ -192,11 +190,11 @@ static enum status build(struct kolm_engine *e, const struct kolm_model *model,
 	TRY(take_options(given, o, err));
 	TRY(check(o, e->world, err));
 	TRY(read_names(o, &c, err));
+	TRY(check_loss(model, &c, err));
 	kind = schedule_for((enum schedule_kind)c.schedule, o->pp);
 	chunks = schedule_chunks(kind, o->chunks);
 	TRY(schedule_check_chunks(kind, chunks, err));
 	TRY(lib_build_model(model, o->mp, &e->model, err));
-	TRY(check_outputs(e, &c, err));
 	TRY(partition_init(&e->partition, &e->model, o->pp, chunks, "", err));
 	TRY(schedule_init(&e->schedule, kind, o->pp, o->micro_batches, chunks, err));
 	TRY(open_device(e, o, err));
@@ -245,10 +243,30 @@ void kolm_engine_free(struct kolm_engine *engine)
 struct filling {
 	kolm_fill *fill;
 	void *arg;
-	int classes;
-	bool wrong; /* there was a label that is none of them */
+	int classes, sequence;
+	bool tokens;
+	bool wrong; /* there was a label or token that is none of them */
 	int32_t label;
 };
+
+static struct filling filling_of(const struct kolm_engine *e, kolm_fill *fill, void *arg)
+{
+	return (struct filling){.fill = fill,
+				.arg = arg,
+				.classes = e->model.out,
+				.sequence = e->model.sequence,
+				.tokens = e->model.tokens};
+}
+
+static void check_numbers(struct filling *f, int32_t *numbers, int n)
+{
+	for (int i = 0; numbers && i < n; i++)
+		if (numbers[i] < 0 || numbers[i] >= f->classes) {
+			f->wrong = true;
+			f->label = numbers[i];
+			numbers[i] = 0;
+		}
+}
 
 static void fill_batch(void *arg, int64_t first, int rows, const struct batch *b)
 {
@@ -257,21 +275,23 @@ static void fill_batch(void *arg, int64_t first, int rows, const struct batch *b
 				   .x_stride = b->x.stride,
 				   .target = b->target.data,
 				   .target_stride = b->target.stride,
-				   .labels = b->labels};
+				   .labels = b->labels,
+				   .tokens = b->tokens};
 
-	f->fill(f->arg, first, rows, &batch);
-	for (int r = 0; b->labels && r < rows; r++)
-		if (b->labels[r] < 0 || b->labels[r] >= f->classes) {
-			f->wrong = true;
-			f->label = b->labels[r];
-			b->labels[r] = 0;
-		}
+	if (f->tokens)
+		batch.x = NULL;
+	f->fill(f->arg, first / f->sequence, rows / f->sequence, &batch);
+	check_numbers(f, b->labels, rows);
+	check_numbers(f, b->tokens, rows);
 }
 
 static enum status check_labels(const struct filling *f, struct error *err)
 {
 	if (!f->wrong)
 		return OK;
+	if (f->tokens)
+		return FAIL(err, ERR_USAGE, "%d is no token from 0 to %d", (int)f->label,
+			    f->classes - 1);
 	FAIL(err, ERR_USAGE, "label %d of a sample is no class from 0 to %d", (int)f->label,
 	     f->classes - 1);
 	return HINT(err, "the last layer has as many outputs as there are classes");
@@ -294,7 +314,7 @@ enum kolm_status kolm_engine_set_lr(struct kolm_engine *engine, double lr,
 enum kolm_status kolm_engine_step(struct kolm_engine *engine, kolm_fill *fill, void *arg,
 				  struct kolm_result *result, struct kolm_error *err)
 {
-	struct filling f = {.fill = fill, .arg = arg, .classes = engine->model.out};
+	struct filling f = filling_of(engine, fill, arg);
 	struct step_result r;
 	struct error own = {0};
 
@@ -315,13 +335,14 @@ enum kolm_status kolm_engine_evaluate(struct kolm_engine *engine, int64_t sample
 				      kolm_fill *fill, void *arg, struct kolm_evaluation *out,
 				      struct kolm_error *err)
 {
-	struct filling f = {.fill = fill, .arg = arg, .classes = engine->model.out};
+	struct filling f = filling_of(engine, fill, arg);
 	struct evaluation e;
 	struct error own = {0};
 
 	if (samples < 1)
 		FAIL(&own, ERR_USAGE, "an evaluation of %lld samples", (long long)samples);
-	else if (engine_evaluate(engine->engine, samples, fill_batch, &f, &e, &own) == OK)
+	else if (engine_evaluate(engine->engine, samples * engine->model.sequence, fill_batch,
+				 &f, &e, &own) == OK)
 		check_labels(&f, &own);
 	if (own.code != OK)
 		return lib_error_out(&own, err);

@@ -3,6 +3,7 @@
 #define KOLM_LIB_IMPL_H
 
 #include "engine/engine.h"
+#include "model/gpt.h"
 
 #include <kolm.h>
 
@@ -28,6 +29,8 @@ struct kolm_model {
 	int inputs;
 	struct wanted_layer *layers;
 	int count;
+	bool language; /* instead: this, with spread rows where there are slices */
+	struct gpt gpt;
 };
 
 /* lib/layer.c: a layer of the caller's own kind. */
@@ -47,6 +50,10 @@ struct layer *layer_own_new(const struct wanted_layer *w);
 /* lib/model.c: the layers of a model for a grid. */
 enum status lib_build_model(const struct kolm_model *model, int mp, struct model *out,
 			    struct error *err);
+
+/* lib/language.c: the same for one of language. */
+enum status lib_build_language(const struct kolm_model *model, int mp, struct model *out,
+			       struct error *err);
 
 /* lib/error.c: between the library's errors and ours. */
 enum kolm_status lib_error_out(const struct error *from, struct kolm_error *to);

@@ -38,9 +38,11 @@ void kolm_model_free(struct kolm_model *model)
 
 static enum status append(struct kolm_model *m, struct wanted_layer w, struct error *err)
 {
-	struct wanted_layer *all =
-		realloc(m->layers, ((size_t)m->count + 1) * sizeof(*m->layers));
+	struct wanted_layer *all;
 
+	if (m->language)
+		return FAIL(err, ERR_USAGE, "a language model has its layers");
+	all = realloc(m->layers, ((size_t)m->count + 1) * sizeof(*m->layers));
 	if (!all)
 		return FAIL(err, ERR_MEMORY, "no memory for %d layers", m->count + 1);
 	m->layers = all;
@@ -167,6 +169,10 @@ enum status lib_build_model(const struct kolm_model *model, int mp, struct model
 {
 	enum status st = OK;
 
+	if (model->language) {
+		st = lib_build_language(model, mp, out, err);
+		goto out;
+	}
 	model_init(out, model->inputs, mp);
 	for (int i = 0; i < model->count; i++) {
 		const struct layer *last = i ? out->layers[i - 1] : NULL;

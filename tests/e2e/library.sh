@@ -97,6 +97,97 @@ END
 "$cc" -Wall -Wextra -Werror rates.c "${flags[@]}" -lm -o rates || fail "rates.c does not compile"
 ./rates >rates.txt || fail "learning rates that are set: $(cat rates.txt)"
 
+# A GPT, on one rank and on 2 x 2 x 2: the same losses, to rounding, and tensors by their names.
+"$cc" -Wall -Wextra -Werror "$SOURCE/examples/small_gpt.c" "${flags[@]}" -o small_gpt || fail "small_gpt.c does not compile"
+for ranks in 1 8; do
+	./small_gpt "$SOURCE/LICENSE" $ranks >gpt.$ranks.txt 2>&1 || fail "small_gpt on $ranks ranks fails: $(cat gpt.$ranks.txt)"
+	[ "$(wc -l <gpt.$ranks.txt)" = 7 ] || fail "small_gpt says $(cat gpt.$ranks.txt)"
+	awk 'NR == 1 { first = $4 } NR == 6 { exit !($4 < first - 0.3) }' gpt.$ranks.txt || fail "small_gpt does not learn: $(cat gpt.$ranks.txt)"
+	grep -aq '"blocks.1.attention.qkv.weight"' small_gpt.safetensors || fail "small_gpt has saved no block"
+	mv small_gpt.safetensors gpt.$ranks.safetensors
+done
+paste gpt.1.txt gpt.8.txt | awk 'NR < 7 { d = $4 - $8; if (d < -0.01 || d > 0.01) exit 1 }' || fail "one rank and eight learn differently: $(cat gpt.?.txt)"
+
+# What is wrong with a language model is said; a LLaMA learns too.
+cat >languages.c <<'END'
+#include <kolm.h>
+#include <stdio.h>
+#include <string.h>
+enum { CONTEXT = 8 };
+static void fill(void *arg, int64_t first, int rows, const struct kolm_batch *b)
+{
+	if (b->x || b->target)
+		*(int *)arg = -1;
+	for (int i = 0; i < rows * CONTEXT; i++) {
+		b->tokens[i] = (int32_t)((first + i) % 5);
+		b->labels[i] = *(int *)arg == 2 ? 5 : (int32_t)((first + i + 1) % 5);
+	}
+}
+static int refused(enum kolm_status st, const struct kolm_error *err, const char *why)
+{
+	if (st == KOLM_USAGE && strstr(err->message, why))
+		return 1;
+	fprintf(stderr, "%d '%s', not '%s'\n", (int)st, err->message, why);
+	return 0;
+}
+int main(void)
+{
+	struct kolm_language l = KOLM_LANGUAGE;
+	struct kolm_options o = KOLM_OPTIONS;
+	struct kolm_error err = {0};
+	struct kolm_world *world = NULL;
+	struct kolm_model *model = NULL;
+	struct kolm_engine *engine = NULL;
+	struct kolm_result r = {0};
+	double first = 0;
+	int what = 0;
+
+	l.context = CONTEXT;
+	l.vocabulary = 5;
+	l.dim = 30;
+	if (!refused(kolm_model_llama(&model, &l, &err), &err, "dim 30 does not divide by 4 heads"))
+		return 1;
+	l.dim = 20;
+	if (!refused(kolm_model_llama(&model, &l, &err), &err, "width 5: rotary positions"))
+		return 1;
+	l.dim = 32;
+	l.kv_heads = 2;
+	if (!refused(kolm_model_gpt(&model, &l, &err), &err, "4 heads, of which 2 have keys"))
+		return 1;
+	l.recompute = "all";
+	if (!refused(kolm_model_llama(&model, &l, &err), &err, "all"))
+		return 1;
+	l.recompute = "block";
+	o.batch = 4;
+	o.optimizer = "adamw";
+	o.precision = "bf16";
+	o.lr = 0.01;
+	if (kolm_world_alone(&world, &err) || kolm_model_llama(&model, &l, &err) ||
+	    !refused(kolm_model_linear(model, 4, "none", &err), &err, "a language model has its layers") ||
+	    !refused(kolm_engine_create(&engine, world, model, &o, &err), &err, "loss mse of a language model"))
+		return 1;
+	o.loss = "cross-entropy";
+	if (kolm_engine_create(&engine, world, model, &o, &err)) {
+		fprintf(stderr, "%s\n", err.message);
+		return 1;
+	}
+	for (int i = 0; i < 20; i++) {
+		if (kolm_engine_step(engine, fill, &what, &r, &err) || what)
+			return 1;
+		first = i ? first : r.loss;
+	}
+	what = 2;
+	if (!(r.loss < first / 2) || !refused(kolm_engine_step(engine, fill, &what, &r, &err), &err, "5 is no token from 0 to 4"))
+		return 1;
+	kolm_engine_free(engine);
+	kolm_model_free(model);
+	kolm_world_free(world);
+	return 0;
+}
+END
+"$cc" -Wall -Wextra -Werror languages.c "${flags[@]}" -o languages || fail "languages.c does not compile"
+./languages 2>languages.txt || fail "language models of the library: $(cat languages.txt)"
+
 # From C++.
 if command -v c++ >/dev/null; then
 	cat >user.cc <<'END'
