@@ -5,6 +5,7 @@
  * the gradients of the outputs back; at last it collects the gradients and updates.
  */
 #include "engine/impl.h"
+#include "model/collective.h"
 
 /* Between the master's rows and those of every replica, its own included. */
 static enum status distribute(struct engine *e, struct view all, struct view own, bool collect,
@@ -41,18 +42,8 @@ out:
 static enum status run(struct engine *e, enum comm_op op, void *flat, enum dtype type,
 		       struct error *err)
 {
-	size_t n = e->weights.size, bytes = n * dtype_size(type);
-	void *host;
-	enum status st;
-
-	device_await(e->dev, QUEUE_SEND, device_mark(e->dev, QUEUE_COMPUTE));
-	host = device_host_begin(e->dev, QUEUE_SEND, flat, bytes, HOST_READS_WRITES);
-	TRY(comm_run(e->replicas, op, host, n, type, 0, err));
-	device_host_end(e->dev, QUEUE_SEND, flat, bytes, HOST_READS_WRITES);
-	device_await(e->dev, QUEUE_COMPUTE, device_mark(e->dev, QUEUE_SEND));
-	e->sync.bytes += (int64_t)bytes;
-out:
-	return st;
+	e->sync.bytes += (int64_t)(e->weights.size * dtype_size(type));
+	return collective_run(e->dev, e->replicas, op, flat, e->weights.size, type, err);
 }
 
 enum status master_begin(struct engine *e, struct error *err)

@@ -1,6 +1,7 @@
 /* sync.c - see sync.h */
 #include "engine/sync.h"
 #include "base/util.h"
+#include "model/collective.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,15 +220,10 @@ static enum status join(struct sync *s, struct comm *group, enum comm_op op, siz
 			size_t end, struct error *err)
 {
 	enum dtype type = s->weights->grad_type;
-	struct bucket b = {.begin = begin, .end = end};
-	enum status st;
 
-	comm_start(group, op, open_bucket(s, &b, s->weights->grad, type), end - begin, type, 0,
-		   &b.request);
-	TRY(close_bucket(s, &b, s->weights->grad, type, err)); /* it is on our stack */
 	s->bytes += (int64_t)((end - begin) * dtype_size(type));
-out:
-	return st;
+	return collective_run(s->weights->dev, group, op,
+			      flat_at(s->weights->grad, type, begin), end - begin, type, err);
 }
 
 /* Add up what other stages and slices have of the deferred ones. */

@@ -1,5 +1,6 @@
 /* chunk.c - a micro-batch through a chunk; see chunk.h */
 #include "model/chunk.h"
+#include "model/collective.h"
 #include "base/tree.h"
 #include "model/weights.h"
 
@@ -117,21 +118,12 @@ enum status pass_collect(struct pass *p, struct view all, struct view part, int 
 			 struct error *err)
 {
 	int rows = p->rows / comm_size(p->slices);
-	size_t bytes = view_bytes(all, p->rows);
-	void *host;
-	enum status st;
 
 	device_copy(p->dev, view_from(all, (size_t)rows * (size_t)p->shard), 0, part, 0, rows,
 		    columns);
-	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
-	host = device_host_begin(p->dev, QUEUE_SEND, all.data, bytes, HOST_READS_WRITES);
-	TRY(comm_run(p->slices, COMM_ALLGATHER, host, (size_t)p->rows * all.stride, all.type, 0,
-		     err));
-	device_host_end(p->dev, QUEUE_SEND, all.data, bytes, HOST_READS_WRITES);
-	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
-	*p->sum_bytes += (int64_t)bytes;
-out:
-	return st;
+	*p->sum_bytes += (int64_t)view_bytes(all, p->rows);
+	return collective_run(p->dev, p->slices, COMM_ALLGATHER, all.data,
+			      (size_t)p->rows * all.stride, all.type, err);
 }
 
 void pass_take_over(struct pass *p, struct view to, struct view from, int rows, int columns)
@@ -146,18 +138,10 @@ void pass_take_over(struct pass *p, struct view to, struct view from, int rows, 
 enum status pass_gather(struct pass *p, struct view slices, int columns, struct error *err)
 {
 	size_t n = (size_t)p->rows * (size_t)columns * (size_t)comm_size(p->slices);
-	size_t bytes = n * dtype_size(slices.type);
-	void *host;
-	enum status st;
 
-	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
-	host = device_host_begin(p->dev, QUEUE_SEND, slices.data, bytes, HOST_READS_WRITES);
-	TRY(comm_run(p->slices, COMM_ALLGATHER, host, n, slices.type, 0, err));
-	device_host_end(p->dev, QUEUE_SEND, slices.data, bytes, HOST_READS_WRITES);
-	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
-	*p->sum_bytes += (int64_t)bytes;
-out:
-	return st;
+	*p->sum_bytes += (int64_t)(n * dtype_size(slices.type));
+	return collective_run(p->dev, p->slices, COMM_ALLGATHER, slices.data, n, slices.type,
+			      err);
 }
 
 static const struct layer *layer_of(const struct chunk_run *r, int i)

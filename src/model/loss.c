@@ -1,6 +1,7 @@
 /* loss.c - see loss.h */
 #include "model/loss.h"
 #include "base/util.h"
+#include "model/collective.h"
 
 struct target target_from(const struct target *t, size_t row)
 {
@@ -31,18 +32,9 @@ static enum status run_mse(const struct loss_run *r, struct error *err)
 static enum status exchange(const struct loss_run *r, struct error *err)
 {
 	size_t n = (size_t)r->shards * (size_t)r->rows * CLASS_STATS;
-	size_t bytes = n * sizeof(float);
-	void *host;
-	enum status st;
 
-	device_await(r->dev, QUEUE_SEND, device_mark(r->dev, QUEUE_COMPUTE));
-	host = device_host_begin(r->dev, QUEUE_SEND, r->stats, bytes, HOST_READS_WRITES);
-	TRY(comm_run(r->slices, COMM_ALLGATHER, host, n, DTYPE_F32, 0, err));
-	device_host_end(r->dev, QUEUE_SEND, r->stats, bytes, HOST_READS_WRITES);
-	device_await(r->dev, QUEUE_COMPUTE, device_mark(r->dev, QUEUE_SEND));
-	*r->sum_bytes += (int64_t)bytes;
-out:
-	return st;
+	*r->sum_bytes += (int64_t)(n * sizeof(float));
+	return collective_run(r->dev, r->slices, COMM_ALLGATHER, r->stats, n, DTYPE_F32, err);
 }
 
 /* One of our shards of the classes. */
