@@ -13,7 +13,7 @@ struct tie {
 	int tensor, layer;
 };
 
-enum { TIES_MAX = 4 };
+enum { TIES_MAX = 1 }; /* the engine has one group of stages that hold the same */
 
 struct model {
 	int in, out;	       /* columns of what goes in and comes out */
