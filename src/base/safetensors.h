@@ -20,7 +20,8 @@ enum { SAFETENSORS_MAX_DIMS = 8 };
 struct safetensors_entry {
 	char name[128];
 	enum dtype dtype;
-	const char *foreign; /* the type in a file of others, if it is none of ours: then bytes */
+	const char
+		*foreign; /* the type in a file of others, if it is none of ours: then bytes */
 	int dims;
 	int64_t shape[SAFETENSORS_MAX_DIMS];
 	uint64_t begin, end; /* bytes, from the start of the data */

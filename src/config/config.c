@@ -121,8 +121,9 @@ static enum status check_restarts(const struct config *c, struct error *err)
 static enum status validate(struct config *c, struct error *err)
 {
 	drop_outdated(c);
-	if (config_check_language(c, err) != OK || read_widths(c, err) != OK || read_save_every(c, err) != OK ||
-	    check_restarts(c, err) != OK || config_read_as_if(c, err) != OK || config_check_course(c, err) != OK ||
+	if (config_check_language(c, err) != OK || read_widths(c, err) != OK ||
+	    read_save_every(c, err) != OK || check_restarts(c, err) != OK ||
+	    config_read_as_if(c, err) != OK || config_check_course(c, err) != OK ||
 	    check_test(c, err) != OK)
 		return err->code;
 	if (c->amp) {

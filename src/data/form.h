@@ -45,7 +45,7 @@ struct data_form {
 	struct form_column *targets;  /* (n_targets); mean 0, deviation 1 unless scaled */
 	char **classes;		      /* (n_classes) */
 	/* text: all there is */
-	int vocabulary; /* of the tokenizer */
+	int vocabulary;			    /* of the tokenizer */
 	char tokenizer_sha256[SHA256_TEXT]; /* "": it is not known */
 };
 
