@@ -192,6 +192,8 @@ void cpu_dropout(struct device *dev, struct view to, struct view from, int rows,
 struct gate_job {
 	struct cpu *cpu;
 	const struct gate *g;
+	/* Columns [c, c + n) of row r. */
+	void (*compute)(const struct gate_job *job, int r, int c, int n, float *scratch);
 };
 
 /* Both halves of columns [c, c + n) of x. */
@@ -218,62 +220,56 @@ static float *room_for(struct view to, int c, float *room)
 	return to.type == DTYPE_F32 ? (float *)to.data + c : room;
 }
 
+static void gate_columns(const struct gate_job *job, int r, int c, int n, float *scratch)
+{
+	const struct gate *g = job->g;
+	const struct kernels *k = job->cpu->kernels;
+	struct gate_piece x = gate_piece(job, r, c, n, scratch);
+	struct view y = view_from(g->y, (size_t)r);
+	float *room = room_for(y, c, scratch + 2 * PIECE);
+
+	k->gate_row(x.gate, x.up, room, n, g->act);
+	narrow(k, room, y.data, (size_t)c, y.type, (size_t)n);
+}
+
+static void gradient_columns(const struct gate_job *job, int r, int c, int n, float *scratch)
+{
+	const struct gate *g = job->g;
+	const struct kernels *k = job->cpu->kernels;
+	struct gate_piece x = gate_piece(job, r, c, n, scratch);
+	struct view dx = view_from(g->dx, (size_t)r), dy = view_from(g->dy, (size_t)r);
+	float *dgate = room_for(dx, c, scratch + 2 * PIECE);
+	float *dup = room_for(dx, g->columns + c, scratch + 3 * PIECE);
+
+	k->gate_gradient_row(
+		x.gate, x.up,
+		widen(k, dy.data, (size_t)c, dy.type, (size_t)n, scratch + 4 * PIECE), dgate,
+		dup, n, g->act);
+	narrow(k, dgate, dx.data, (size_t)c, dx.type, (size_t)n);
+	narrow(k, dup, dx.data, (size_t)(g->columns + c), dx.type, (size_t)n);
+}
+
 static void gate_part(void *arg, int part, int parts)
 {
 	const struct gate_job *job = arg;
-	const struct gate *g = job->g;
-	const struct kernels *k = job->cpu->kernels;
 	float *scratch = scratch_of(job->cpu, part);
-	int end = (int)part_begin(g->rows, part + 1, parts);
+	int end = (int)part_begin(job->g->rows, part + 1, parts);
 
-	for (int r = (int)part_begin(g->rows, part, parts); r < end; r++)
-		for (int c = 0; c < g->columns; c += PIECE) {
-			int n = imin(PIECE, g->columns - c);
-			struct gate_piece x = gate_piece(job, r, c, n, scratch);
-			struct view y = view_from(g->y, (size_t)r);
-			float *room = room_for(y, c, scratch + 2 * PIECE);
-
-			k->gate_row(x.gate, x.up, room, n, g->act);
-			narrow(k, room, y.data, (size_t)c, y.type, (size_t)n);
-		}
-}
-
-static void gate_gradient_part(void *arg, int part, int parts)
-{
-	const struct gate_job *job = arg;
-	const struct gate *g = job->g;
-	const struct kernels *k = job->cpu->kernels;
-	float *scratch = scratch_of(job->cpu, part);
-	int end = (int)part_begin(g->rows, part + 1, parts);
-
-	for (int r = (int)part_begin(g->rows, part, parts); r < end; r++)
-		for (int c = 0; c < g->columns; c += PIECE) {
-			int n = imin(PIECE, g->columns - c);
-			struct gate_piece x = gate_piece(job, r, c, n, scratch);
-			struct view dx = view_from(g->dx, (size_t)r);
-			struct view dy = view_from(g->dy, (size_t)r);
-			float *dgate = room_for(dx, c, scratch + 2 * PIECE);
-			float *dup = room_for(dx, g->columns + c, scratch + 3 * PIECE);
-
-			k->gate_gradient_row(x.gate, x.up,
-					     widen(k, dy.data, (size_t)c, dy.type, (size_t)n,
-						   scratch + 4 * PIECE),
-					     dgate, dup, n, g->act);
-			narrow(k, dgate, dx.data, (size_t)c, dx.type, (size_t)n);
-			narrow(k, dup, dx.data, (size_t)(g->columns + c), dx.type, (size_t)n);
-		}
+	for (int r = (int)part_begin(job->g->rows, part, parts); r < end; r++)
+		for (int c = 0; c < job->g->columns; c += PIECE)
+			job->compute(job, r, c, imin(PIECE, job->g->columns - c), scratch);
 }
 
 void cpu_gate(struct device *dev, const struct gate *g)
 {
-	struct gate_job job = {cpu_of(dev), g};
+	struct gate_job job = {cpu_of(dev), g, gate_columns};
 
 	pool_run(job.cpu->pool, gate_part, &job);
 }
 
 void cpu_gate_gradient(struct device *dev, const struct gate *g)
 {
-	struct gate_job job = {cpu_of(dev), g};
+	struct gate_job job = {cpu_of(dev), g, gradient_columns};
 
-	pool_run(job.cpu->pool, gate_gradient_part, &job);
+	pool_run(job.cpu->pool, gate_part, &job);
 }
