@@ -3,10 +3,8 @@
  * quotients of the loss, and it trains on grids as on one rank. A new kind is a line in the
  * list.
  */
-#include "engines.h"
+#include "layer_runs.h"
 
-#include "comm/fork.h"
-#include "engine/impl.h"
 #include "model/block.h"
 #include "model/dropout.h"
 #include "model/linear.h"
@@ -33,7 +31,7 @@ static const struct kind {
 	 false},
 };
 
-enum { INPUTS = 6, WIDTH = 12, OUTPUTS = 4, BATCH = 8, STEPS = 5, SAMPLES = 40 };
+enum { INPUTS = 6, WIDTH = 12, OUTPUTS = 4, BATCH = 8, SAMPLES = 40 };
 
 static struct layer *linear_new(int out, enum activation act, enum linear_split split)
 {
@@ -42,8 +40,9 @@ static struct layer *linear_new(int out, enum activation act, enum linear_split 
 	return layer_new(&layer_linear, &c, sizeof(c));
 }
 
-static enum status build(struct model *m, const struct kind *k, int mp, struct error *e)
+static enum status build(struct model *m, const void *kind, int mp, struct error *e)
 {
+	const struct kind *k = kind;
 	bool slices = k->slices && mp > 1;
 	enum status st;
 
@@ -58,103 +57,8 @@ out:
 	return st;
 }
 
-/* ---- an engine on any grid ---- */
-
-struct run {
-	const struct kind *kind;
-	struct grid grid;
-	enum schedule_kind schedule;
-	int micro_batches;
-	float lr;
-	double losses[STEPS]; /* of one rank, to hold others against */
-};
-
-static enum status take_shared(void *arg, size_t bytes, void **out, struct error *e)
-{
-	return comm_alloc(arg, bytes, out, e);
-}
-
-static void give_back(void *arg, void *memory)
-{
-	comm_give_back(arg, memory);
-}
-
-static enum status open_run(struct fixture *f, const struct run *r, struct comm *world,
-			    struct error *e)
-{
-	struct engine_options o = {.loss = &loss_mse,
-				   .rows = BATCH / r->grid.dp / r->micro_batches,
-				   .micro_batches = r->micro_batches,
-				   .optimizer = {.kind = OPT_SGD, .lr = r->lr},
-				   .seed = 3,
-				   .model = &f->model,
-				   .world = world,
-				   .grid = r->grid,
-				   .partition = &f->partition,
-				   .schedule = &f->schedule};
-	enum status st;
-
-	f->world = world;
-	f->dev = open_device(1, 0);
-	if (comm_size(world) > 1)
-		device_share(f->dev, take_shared, give_back, world);
-	TRY(build(&f->model, r->kind, r->grid.mp, e));
-	TRY(partition_init(&f->partition, &f->model, r->grid.pp, 1, "", e));
-	TRY(schedule_init(&f->schedule, r->schedule, r->grid.pp, r->micro_batches, 1, e));
-	TRY(engine_create(&f->engine, f->dev, &o, e));
-out:
-	return st;
-}
-
-static void close_run(struct fixture *f)
-{
-	engine_free(f->engine);
-	schedule_release(&f->schedule);
-	partition_release(&f->partition);
-	model_release(&f->model);
-	device_close(f->dev);
-}
-
-static enum status train(struct comm *world, void *arg, struct error *e)
-{
-	const struct run *r = arg;
-	struct fixture f = {0};
-	struct step_result result;
-	enum status st;
-
-	TRY(open_run(&f, r, world, e));
-	for (int i = 0; i < STEPS; i++) {
-		load_random(&f, (uint64_t)i);
-		TRY(engine_step(f.engine, i, &result, e));
-		if (!(fabs(result.loss - r->losses[i]) <= 1e-5 * r->losses[i])) {
-			st = FAIL(e, ERR_FAILED, "loss of step %d is %.9g, on one rank %.9g", i,
-				  result.loss, r->losses[i]);
-			goto out;
-		}
-	}
-out:
-	close_run(&f);
-	return st;
-}
-
-static void train_alone(struct run *r)
-{
-	struct run one = {r->kind, {1, 1, 1}, SCHEDULE_1F1B, 1, r->lr, {0}};
-	struct comm *world;
-	struct fixture f = {0};
-
-	assert_int_equal(comm_open_self(&world, &err), OK);
-	assert_int_equal(open_run(&f, &one, world, &err), OK);
-	for (int i = 0; i < STEPS; i++) {
-		struct step_result result;
-
-		load_random(&f, (uint64_t)i);
-		assert_int_equal(engine_step(f.engine, i, &result, &err), OK);
-		r->losses[i] = result.loss;
-	}
-	close_run(&f);
-	comm_free(world);
-}
+static const struct run_maker maker = {
+	.build = build, .load = load_random, .loss = &loss_mse, .batch = BATCH};
 
 static void every_kind_trains_on_grids_as_on_one_rank(void **state)
 {
@@ -169,67 +73,13 @@ static void every_kind_trains_on_grids_as_on_one_rank(void **state)
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
 			struct run r = runs[i];
-			struct error e = {0};
 
+			r.maker = &maker;
 			r.kind = &kinds[k];
+			r.name = kinds[k].name;
 			r.lr = 0.2f;
-			train_alone(&r);
-			if (comm_fork(grid_size(&r.grid), train, &r, &e) != OK)
-				fail_msg("%s, dp %d pp %d mp %d: %s", r.kind->name, r.grid.dp,
-					 r.grid.pp, r.grid.mp, e.msg);
+			run_check_grid(r);
 		}
-}
-
-/* ---- gradients ---- */
-
-/* The loss with an element of a tensor moved by so much. */
-static double loss_at(struct fixture *f, int tensor, int element, float by)
-{
-	const struct weights *w = &f->engine->weights;
-	const struct tensor *t = &f->model.tensors[tensor];
-	int row = element / t->columns;
-	float values[2][WIDTH];
-	double loss;
-
-	weights_read_rows(w, w->param, w->type, tensor, 0, row, 1, values[0]);
-	memcpy(values[1], values[0], sizeof(values[0]));
-	values[1][element % t->columns] += by;
-	weights_write_rows(w, w->param, w->type, tensor, 0, row, 1, values[1]);
-	loss = step_loss(f);
-	weights_write_rows(w, w->param, w->type, tensor, 0, row, 1, values[0]);
-	return loss;
-}
-
-static void check_gradients(const struct kind *k, struct random *r)
-{
-	struct run one = {k, {1, 1, 1}, SCHEDULE_1F1B, 1, 0, {0}};
-	const float h = 0x1p-7f;
-	struct comm *world;
-	struct fixture f = {0};
-	float *gradients;
-
-	assert_int_equal(comm_open_self(&world, &err), OK);
-	assert_int_equal(open_run(&f, &one, world, &err), OK);
-	load_random(&f, r->seed);
-	step_loss(&f);
-	gradients = read_tensors(&f, collect_gradients);
-	for (int n = 0; n < SAMPLES; n++) {
-		int tensor = n % f.model.n_tensors, before = 0, element;
-		double slope, gradient;
-
-		element = random_int(r, 0, (int)tensor_elements(&f.model.tensors[tensor]) - 1);
-		for (int i = 0; i < tensor; i++)
-			before += (int)tensor_elements(&f.model.tensors[i]);
-		slope = (loss_at(&f, tensor, element, h) - loss_at(&f, tensor, element, -h)) /
-			(2 * (double)h);
-		gradient = (double)gradients[before + element];
-		if (!(fabs(slope - gradient) <= 2e-4 + 5e-3 * fabs(slope)))
-			fail_msg("%s, %s [%d]: gradient %g, difference quotient %g", k->name,
-				 f.model.tensors[tensor].name, element, gradient, slope);
-	}
-	free(gradients);
-	close_run(&f);
-	comm_free(world);
 }
 
 static void gradients_of_every_kind_are_difference_quotients(void **state)
@@ -238,7 +88,13 @@ static void gradients_of_every_kind_are_difference_quotients(void **state)
 	(void)state;
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
-		check_gradients(&kinds[k], &r);
+		run_check_gradients(&(struct run){.maker = &maker,
+						  .kind = &kinds[k],
+						  .name = kinds[k].name,
+						  .grid = {1, 1, 1},
+						  .schedule = SCHEDULE_1F1B,
+						  .micro_batches = 1},
+				    SAMPLES, 0x1p-7f, &r);
 }
 
 /* Tensors that ask for the same random numbers, or for none in particular, differ. */
