@@ -11,15 +11,25 @@ enum status gpus_resolve(char *device, size_t size, bool will_fork, struct error
 {
 	bool is_auto = !strcmp(device, "auto");
 	struct gpus there;
+	enum status st = OK;
 
 	if (!is_auto && !gpus_named(device))
 		return OK;
 	(will_fork ? gpus_ask : gpus_list)(&there);
 	gpus_choose(&there, is_auto ? "gpu" : device);
 	if (!is_auto)
-		return gpus_check(device, &there, err);
-	snprintf(device, size, "%s", there.count ? "gpu" : "cpu");
-	return OK;
+		TRY(gpus_check(device, &there, err));
+	if (is_auto)
+		snprintf(device, size, "%s", there.count ? "gpu" : "cpu");
+	/* From here on it is known which driver that is: what is planned depends on it. */
+	if (!strncmp(device, "gpu", 3) && !strcmp(there.all[0].driver, "cuda")) {
+		char rest[32];
+
+		snprintf(rest, sizeof(rest), "%.31s", device + 3);
+		snprintf(device, size, "cuda%s", rest);
+	}
+out:
+	return st;
 }
 
 const char *gpus_cache(void)

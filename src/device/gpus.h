@@ -8,10 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GPU_DEVICES = 32 }; /* at most, of all drivers together */
+enum {
+	GPU_DEVICES = 32, /* at most, of each driver, and of all together */
+	GPU_DRIVER_COUNT = 2,
+};
 
 struct gpu_info {
-	char driver[16];    /* "opencl" */
+	char driver[16];    /* "cuda", "opencl" */
 	int number;	    /* that the driver gives it */
 	char name[96];	    /* as its maker calls it */
 	char version[96];   /* of driver or platform, for people and for caches */
@@ -27,7 +30,8 @@ struct gpu_info {
 struct gpus {
 	struct gpu_info all[GPU_DEVICES];
 	int count;
-	char why[200]; /* there are none */
+	char why[320];			  /* there are none */
+	char whys[GPU_DRIVER_COUNT][160]; /* the same of each driver, in their order */
 };
 
 /* Does --device of that name mean a GPU, or what plays one? */
@@ -38,7 +42,8 @@ void gpus_list(struct gpus *g);
 /* The same, asked of a child of this process, which can fork then as before. */
 void gpus_ask(struct gpus *g);
 
-/* Those that the name counts, in their order: with "gpu" no CPUs. */
+/* Those that the name counts, in their order: with "gpu" those of the best driver that has any,
+   and no CPUs. */
 void gpus_choose(struct gpus *g, const char *spec);
 
 /* Is the one that the name means among those chosen? Otherwise one clear line. */

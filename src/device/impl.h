@@ -120,6 +120,7 @@ struct device {
 #define DEVICES(X)                                      \
 	X(cpu, "cpu")                                   \
 	X(gpu, "gpu, gpu:0")                            \
+	X(cuda, "cuda:0")                               \
 	X(opencl, "opencl:0")                           \
 	X(virtual, "virtual:gflops=100,link=1GB/s,...") \
 	X(fenced, "fenced, which is for tests of devices")

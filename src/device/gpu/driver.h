@@ -1,7 +1,7 @@
 /*
  * driver.h - what a GPU back end needs of the machine: memory, programs, queues, events. All
- * that knows kernels is in gpu*.c and shared; a driver (opencl.c) knows none of them. Only for
- * device/gpu/.
+ * that knows kernels is in gpu*.c and shared; a driver (opencl.c, cuda.c) knows none of them.
+ * Only for device/gpu/.
  *
  * Addresses are the driver's own: no host follows them, and arithmetic within what alloc gave
  * is allowed. What goes wrong after a device was opened can't be handed up, since kernels don't
@@ -69,6 +69,7 @@ struct gpu_product {
 	struct view saved; /* takes what goes into the activation, if data is set */
 	enum activation act;
 	bool accumulate;
+	void *room; /* of the driver's `room` bytes, or NULL */
 };
 
 struct gpu_context; /* an open device: the driver's */
@@ -78,12 +79,15 @@ struct gpu_kernel;  /* of a program */
 
 struct gpu_driver {
 	const char *name;
+	uint64_t room; /* bytes of device memory that products want to work in */
 
 	/* All devices, up to GPU_DEVICES; none, and why, is no failure. After this no process
 	   may be forked. */
 	int (*list)(struct gpu_info *all, char *why, size_t size);
 	enum status (*open)(struct gpu_context **out, int number, struct error *err);
 	void (*close)(struct gpu_context *c);
+	/* What people should know of this one, or ""; may be NULL. */
+	const char *(*remark)(struct gpu_context *c);
 
 	/* Zeroed memory; NULL where there is no room. free waits for all queues. */
 	void *(*alloc)(struct gpu_context *c, uint64_t bytes);
@@ -99,8 +103,9 @@ struct gpu_driver {
 			      const char *name, struct gpu_kernel **out, struct error *err);
 	void (*launch)(struct gpu_context *c, const struct gpu_launch *l);
 
-	/* read returns when the data are there; write when they may be changed, unless done is
-	   set: then when that event is over. Both may be called by several threads. */
+	/* read returns when the data are there; write when the host's may be changed, unless
+	   done is set: then when that event is over. What was written is there for what the
+	   same queue does next. Both may be called by several threads. */
 	void (*read)(struct gpu_context *c, enum device_queue queue, void *host,
 		     const void *address, uint64_t bytes);
 	void (*write)(struct gpu_context *c, enum device_queue queue, void *address,
@@ -116,7 +121,11 @@ struct gpu_driver {
 	bool (*product)(struct gpu_context *c, const struct gpu_product *p);
 };
 
-extern const struct gpu_driver gpu_opencl;
+/* All drivers, the best first. */
+#define GPU_DRIVERS(X)	 X(cuda) X(opencl)
+#define GPU_DRIVER(name) extern const struct gpu_driver gpu_##name;
+GPU_DRIVERS(GPU_DRIVER)
+#undef GPU_DRIVER
 
 /* The device can't go on: say why, and end this process. */
 _Noreturn void gpu_lost(const char *driver, const char *what, const char *why);

@@ -1,9 +1,10 @@
 /*
  * gpu.c - a GPU as a device: finding one, opening it, and the table of its operations.
  *
- *   opencl:N    that device of OpenCL
- *   opencl      the devices of OpenCL: ranks of a machine take them in turn
- *   gpu[:N]     the same of those that are GPUs
+ *   cuda:N      that device of CUDA
+ *   cuda        the devices of CUDA: ranks of a machine take them in turn
+ *   opencl[:N]  the same of OpenCL's
+ *   gpu[:N]     the same of CUDA's, or, if it has none, of OpenCL's that are GPUs
  *
  * For tests: "opencl:N,reversed" runs the items of a group in the other order.
  */
@@ -137,12 +138,22 @@ static enum status open_rounds(struct gpu *g, struct error *err)
 static void describe(struct device *dev, int sharing)
 {
 	const struct gpu_info *i = &gpu_of(dev)->info;
-	char shared[48] = "";
+	const struct gpu *g = gpu_of(dev);
+	const char *remark = g->driver->remark ? g->driver->remark(g->context) : "";
+	char shared[32] = "";
 
 	if (sharing > 1)
 		snprintf(shared, sizeof(shared), ", shared by %d ranks", sharing);
-	snprintf(dev->description, sizeof(dev->description), "%s:%d, %.90s%s", i->driver,
-		 i->number, i->name, shared);
+	snprintf(dev->description, sizeof(dev->description), "%.8s:%d, %.80s%s%s%.60s",
+		 i->driver, i->number, i->name, shared, *remark ? ", " : "", remark);
+}
+
+/* Of a name with or without what follows it; a plan of "gpu" means the last. */
+static const struct gpu_driver *driver_of(const char *spec)
+{
+	if (!strncmp(spec, gpu_cuda.name, strlen(gpu_cuda.name)))
+		return &gpu_cuda;
+	return &gpu_opencl;
 }
 
 static enum status gpu_open(struct device *dev, const char *spec,
@@ -164,13 +175,14 @@ static enum status gpu_open(struct device *dev, const char *spec,
 	TRY(device_open(&g->cpu, "cpu", &own, err));
 	dev->threads = g->cpu->threads;
 	dev->cores = g->cpu->cores;
-	g->driver = &gpu_opencl;
+	g->driver = driver_of(spec);
 	snprintf(dev->description, sizeof(dev->description), "%s", spec);
 	if (o->plan) /* only accounts: others may fork after it */
 		return OK;
 	g->cache = o->cache;
 	g->is_reversed = wish.reversed;
 	TRY(find(spec, &wish, o, &g->info, &sharing, err));
+	g->driver = driver_of(g->info.driver);
 	TRY(g->driver->open(&g->context, g->info.number, err));
 	TRY(gpu_build(g, err));
 	TRY(open_rounds(g, err));
@@ -199,6 +211,9 @@ static enum status gpu_reserve(struct device *dev, int rows, int width, struct e
 	enum status st = OK;
 
 	(void)width;
+	if (g->driver->room && !g->room_for_products)
+		TRY(grow(dev, &g->room_for_products, g->driver->room,
+			 "working memory of products", err));
 	if (g->parts && rows <= g->rows)
 		return OK;
 	TRY(grow(dev, (void **)&g->parts,
@@ -279,4 +294,5 @@ static bool gpu_multiplies(struct device *dev, enum dtype type)
 	}
 
 const struct device_ops device_gpu = GPU_DEVICE("gpu");
+const struct device_ops device_cuda = GPU_DEVICE("cuda");
 const struct device_ops device_opencl = GPU_DEVICE("opencl");

@@ -97,6 +97,7 @@ struct gpu {
 	int32_t *links;		    /* of tokens: two for each row */
 	int rows;		    /* for which those are */
 	float *room_for_rounds;	    /* of fma_rounds */
+	void *room_for_products;    /* of the driver's own */
 };
 
 static inline struct gpu *gpu_of(const struct device *dev)

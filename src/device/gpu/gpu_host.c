@@ -191,6 +191,7 @@ void gpu_write(struct device *dev, void *memory, enum dtype type, size_t n, cons
 
 	if (!n)
 		return;
+	__atomic_store_n(&g->has_news[QUEUE_COMPUTE], true, __ATOMIC_RELAXED);
 	if (type == DTYPE_F32) {
 		g->driver->write(g->context, QUEUE_COMPUTE, memory, values, n * sizeof(*values),
 				 NULL);

@@ -104,13 +104,31 @@ static int choose(struct gpu *g, const struct gpu_product *p)
 	return tile;
 }
 
-static void run(struct gpu *g, const struct gpu_product *p)
+static bool run_of_driver(struct gpu *g, const struct gpu_product *p)
 {
-	if (!g->driver->product || !g->driver->product(g->context, p)) {
-		gpu_multiply(g, p, choose(g, p));
-		return;
-	}
+	if (!g->driver->product || !g->driver->product(g->context, p))
+		return false;
 	g->has_news[QUEUE_COMPUTE] = true;
+	return true;
+}
+
+/* By the driver, with what stands behind the product or without, which then comes of a kernel;
+   or by our own kernel. */
+static void run(struct device *dev, struct gpu_product *p)
+{
+	struct gpu *g = gpu_of(dev);
+	struct gpu_product plain;
+
+	p->room = g->room_for_products;
+	if (run_of_driver(g, p))
+		return;
+	plain = *p;
+	plain.act = ACT_NONE;
+	plain.saved = (struct view){0};
+	if ((p->act != ACT_NONE || p->saved.data) && run_of_driver(g, &plain))
+		gpu_activate(dev, p->c, (struct view){0}, p->saved, p->m, p->n, p->act);
+	else
+		gpu_multiply(g, p, choose(g, p));
 }
 
 /* y (rows, out) = x (rows, in) * W' */
@@ -135,7 +153,7 @@ void gpu_forward(struct device *dev, const struct linear *l)
 		.act = l->act,
 	};
 
-	run(gpu_of(dev), &p);
+	run(dev, &p);
 }
 
 /* dx (rows, in) = dy (rows, out) * W */
@@ -157,7 +175,7 @@ void gpu_backward_input(struct device *dev, const struct linear *l)
 	};
 
 	gpu_derive(dev, l->y, l->saved, l->rows, l->out, l->act);
-	run(gpu_of(dev), &p);
+	run(dev, &p);
 }
 
 static void sum_bias(struct gpu *g, const struct linear *l)
@@ -195,7 +213,7 @@ void gpu_backward_weight(struct device *dev, const struct linear *l)
 		.accumulate = l->accumulate,
 	};
 
-	run(g, &p);
+	run(dev, &p);
 	if (l->bias)
 		sum_bias(g, l);
 }

@@ -1,4 +1,5 @@
 /* gpus.c - see gpus.h */
+#include "base/util.h"
 #include "device/gpu/driver.h"
 
 #include <errno.h>
@@ -15,15 +16,31 @@ static bool is_called(const char *spec, const char *name)
 	return !strncmp(spec, name, n) && (!spec[n] || spec[n] == ':');
 }
 
+#define DRIVER(name) &gpu_##name,
+static const struct gpu_driver *const drivers[] = {GPU_DRIVERS(DRIVER)};
+_Static_assert(ARRAY_SIZE(drivers) == GPU_DRIVER_COUNT, "gpus.h");
+
 bool gpus_named(const char *spec)
 {
-	return is_called(spec, "gpu") || is_called(spec, gpu_opencl.name);
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++)
+		if (is_called(spec, drivers[i]->name))
+			return true;
+	return is_called(spec, "gpu");
 }
 
 void gpus_list(struct gpus *g)
 {
 	*g = (struct gpus){0};
-	g->count = gpu_opencl.list(g->all, g->why, sizeof(g->why));
+	for (int i = 0; i < GPU_DRIVER_COUNT; i++) {
+		struct gpu_info found[GPU_DEVICES];
+		int n = drivers[i]->list(found, g->whys[i], sizeof(g->whys[i]));
+
+		n = imin(n, GPU_DEVICES - g->count);
+		memcpy(g->all + g->count, found, (size_t)n * sizeof(*found));
+		g->count += n;
+	}
+	/* What most people have not is said last. */
+	snprintf(g->why, sizeof(g->why), "%.150s; %.150s", g->whys[1], g->whys[0]);
 }
 
 static bool move_all(int fd, char *data, size_t size, bool reads)
@@ -71,15 +88,27 @@ void gpus_ask(struct gpus *g)
 	close(ends[0]);
 }
 
+/* Does the name count it? */
+static bool is_meant(const char *spec, const struct gpu_info *i)
+{
+	if (is_called(spec, "gpu"))
+		return !i->is_cpu;
+	return is_called(spec, i->driver);
+}
+
 void gpus_choose(struct gpus *g, const char *spec)
 {
-	bool gpus_only = is_called(spec, "gpu");
+	bool any = is_called(spec, "gpu");
 	int count = 0;
 
 	for (int i = 0; i < g->count; i++)
-		if (!gpus_only || !g->all[i].is_cpu)
+		if (is_meant(spec, &g->all[i]) &&
+		    (!any || !count || !strcmp(g->all[i].driver, g->all[0].driver)))
 			g->all[count++] = g->all[i];
-	if (g->count && !count)
-		snprintf(g->why, sizeof(g->why), "OpenCL has CPUs only");
+	for (int i = 0; i < GPU_DRIVER_COUNT; i++)
+		if (is_called(spec, drivers[i]->name))
+			snprintf(g->why, sizeof(g->why), "%s", g->whys[i]);
+	if (g->count && any)
+		snprintf(g->why, sizeof(g->why), "OpenCL has CPUs only; %s", g->whys[0]);
 	g->count = count;
 }
