@@ -23,7 +23,7 @@ refused "does not name two files" --data idx:images
 refused "unknown; use synthetic" --data random
 printf '\0\0\10\3' >short.idx
 refused "header is cut" --data idx:short.idx,short.idx
-refused "unknown device 'tpu'; there are cpu, gpu, gpu:0, opencl:0, virtual:gflops" --device tpu
+refused "unknown device 'tpu'; there are cpu, gpu, gpu:0, cuda:0, opencl:0, virtual:gflops" --device tpu
 refused "exists and is not a folder" --dim 4 --run-dir nan.csv
 refused "at most 20 steps" --dump-check d --steps 30
 refused "unexpected argument 'now'" now
