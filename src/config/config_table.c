@@ -242,9 +242,9 @@ static const struct option options[] = {
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
 	 .meta = "cpu|gpu|opencl:N|auto|virtual:KEY=X,...|fenced",
-	 .help = "what to compute on; gpu, gpu:N or opencl:N, of which ranks take one in turn if no N is given (kolm devices "
-	 "lists them), auto: a GPU if there is one; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, latency=TIME, "
-	 "slow=RANK:FACTOR, slow-link=A-B:FACTOR say, and has mem=BYTES; fenced: for tests of devices"},
+	 .help = "what to compute on; GPUs are those that kolm devices lists, taken in turn by ranks if no N is given; auto: a GPU if "
+	 "there is one; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, latency=TIME, "
+	 "slow=RANK:FACTOR, slow-link=A-B:FACTOR say, and has mem=BYTES; fenced: for tests"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",
 	 .help = "memory limit, such as 2GiB; exceeding it is an error that says what did not fit"},

@@ -272,7 +272,7 @@ static double try_update(struct trial *t)
 	float *at = t->arrays;
 
 	if (!at) {
-		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED], false);
+		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED], !engine_looks(e));
 		return ms_since_begin(t);
 	}
 	u.param = at;
@@ -298,7 +298,7 @@ static enum status time_end(struct trial *t, struct error *err)
 		TRY(begin(t, err));
 		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
 		c->squares = ms_since_begin(t);
-	} else if (t->e->squares) { /* the update sums them, in a pass of its own */
+	} else if (t->e->squares && t->arrays) { /* the update sums them, beside this */
 		TRY(begin(t, err));
 		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
 		c->update += ms_since_begin(t);
