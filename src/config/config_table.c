@@ -241,10 +241,9 @@ static const struct option options[] = {
 	 .help = "dp: then with fewer replicas, as many as the ranks that are left can be; none: on the same grid"},
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
-	 .meta = "cpu|gpu|opencl:N|auto|virtual:KEY=X,...|fenced",
-	 .help = "what to compute on; GPUs are those that kolm devices lists, taken in turn by ranks if no N is given; auto: a GPU if "
-	 "there is one; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, latency=TIME, "
-	 "slow=RANK:FACTOR, slow-link=A-B:FACTOR say, and has mem=BYTES; fenced: for tests"},
+	 .meta = "cpu|gpu|opencl:N|auto|virtual:K=X,...",
+	 .help = "kolm devices lists them; ranks take GPUs in turn; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, "
+	 "latency=TIME, slow=RANK:FACTOR, slow-link=A-B:FACTOR say, mem=X"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",
 	 .help = "memory limit, such as 2GiB; exceeding it is an error that says what did not fit"},
