@@ -241,8 +241,8 @@ static const struct option options[] = {
 	 .help = "dp: then with fewer replicas, as many as the ranks that are left can be; none: on the same grid"},
 
 	{"device", .group = "Machine", .type = OPTION_STRING, TEXT_AT(device), .initial = "cpu",
-	 .meta = "cpu|gpu|opencl:N|auto|virtual:K=X,...",
-	 .help = "kolm devices lists them; ranks take GPUs in turn; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, "
+	 .meta = "cpu|gpu|cuda:N|opencl:N|auto|virtual:K=X,...",
+	 .help = "see kolm devices; ranks take GPUs in turn; virtual takes the time that gflops=X, gflops16=X, bandwidth=X, link=X, "
 	 "latency=TIME, slow=RANK:FACTOR, slow-link=A-B:FACTOR say, mem=X"},
 	{"device-memory", .group = "Machine", .type = OPTION_SIZE, AT(device_memory),
 	 .initial = "unlimited", .zero = "unlimited", .meta = "BYTES",
