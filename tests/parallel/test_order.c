@@ -15,6 +15,10 @@ void __real_comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enu
 		       int root, struct comm_request *r);
 void __wrap_comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
 		       int root, struct comm_request *r);
+enum status __real_comm_run(struct comm *c, enum comm_op op, void *buf, size_t n,
+			    enum dtype dtype, int root, struct error *err);
+enum status __wrap_comm_run(struct comm *c, enum comm_op op, void *buf, size_t n,
+			    enum dtype dtype, int root, struct error *err);
 void __real_device_backward_weight(struct device *dev, const struct linear *l);
 void __wrap_device_backward_weight(struct device *dev, const struct linear *l);
 void __real_device_norm_backward_weight(struct device *dev, const struct norm *n);
@@ -99,13 +103,25 @@ static bool is_gradient(const void *buf)
 	return at >= begin && at < begin + w->size * dtype_size(w->grad_type);
 }
 
-void __wrap_comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
-		       int root, struct comm_request *r)
+static void look_at(const struct comm *c, enum comm_op op, const void *buf, size_t n)
 {
 	if (seen.engine && (op == COMM_ALLREDUCE || op == COMM_REDUCE_SCATTER) &&
 	    is_gradient(buf))
 		begun(buf, n, c == seen.engine->replicas);
+}
+
+void __wrap_comm_start(struct comm *c, enum comm_op op, void *buf, size_t n, enum dtype dtype,
+		       int root, struct comm_request *r)
+{
+	look_at(c, op, buf, n);
 	__real_comm_start(c, op, buf, n, dtype, root, r);
+}
+
+enum status __wrap_comm_run(struct comm *c, enum comm_op op, void *buf, size_t n,
+			    enum dtype dtype, int root, struct error *err)
+{
+	look_at(c, op, buf, n);
+	return __real_comm_run(c, op, buf, n, dtype, root, err);
 }
 
 void __wrap_device_backward_weight(struct device *dev, const struct linear *l)
