@@ -62,6 +62,11 @@ static const struct entry environment[] = {
 	 "The kernels to compute with: generic, avx2, avx512, avx512bf16, reference, or emulated (avx512bf16 on CPUs "
 	 "without it, for tests), instead "
 	 "of the best ones that this CPU can run. Others differ by rounding."},
+	{"KOLM_CUDA_LIBRARY",
+	 "A folder that the CUDA libraries are taken from, and no others: for tests on a "
+	 "simulated CUDA."},
+	{"CUDA_HOME, CUDA_PATH",
+	 "Where the CUDA toolkit is, if its libraries are not where the loader looks."},
 	{"KOLM_MPI_HOSTS",
 	 "For tests: N has the ranks of a job on one machine behave as if they were on "
 	 "N, one block after the other; N,cyclic deals them out in turn."},
