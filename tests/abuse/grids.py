@@ -186,7 +186,7 @@ def spoil(r, o):
     dp, pp, mp = o["dp"], o["pp"], o["mp"]
     ways = [{"dim": 0}, {"steps": 0}, {"batch": 0}, {"dp": 0}, {"pp": -1}, {"mp": "two"},
             {"warmup": o["steps"]}, {"inject": f"rank={dp * pp * mp},kill"}, {"inject": f"step={o['steps']},nan"},
-            {"transport": "mpi"}, {"nproc-per-node": dp * pp * mp + 1}, {"dp": "auto", "pp": "auto"}, {"zero": 2},
+            {"transport": "mpi"}, {"nproc-per-node": dp * pp * mp + 1}, {"as-if": "dp=3"}, {"as-if": "mp"}, {"zero": 2},
             {"bucket-mb": 0}, {"holdout": 1}, {"precision": "fp8"}, {"device": "gpu"}, {"lr": "nan"}, {"seed": -1},
             {"batch": dp * 6 + 1, "micro-batches": 6, "micro-batch-size": 1}]
     if pp > 1:
