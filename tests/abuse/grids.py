@@ -187,7 +187,7 @@ def spoil(r, o):
     ways = [{"dim": 0}, {"steps": 0}, {"batch": 0}, {"dp": 0}, {"pp": -1}, {"mp": "two"},
             {"warmup": o["steps"]}, {"inject": f"rank={dp * pp * mp},kill"}, {"inject": f"step={o['steps']},nan"},
             {"transport": "mpi"}, {"nproc-per-node": dp * pp * mp + 1}, {"as-if": "dp=3"}, {"as-if": "mp"}, {"zero": 2},
-            {"bucket-mb": 0}, {"holdout": 1}, {"precision": "fp8"}, {"device": "gpu"}, {"lr": "nan"}, {"seed": -1},
+            {"bucket-mb": 0}, {"holdout": 1}, {"precision": "fp8"}, {"device": "quantum"}, {"device": "opencl:99"}, {"lr": "nan"}, {"seed": -1},
             {"batch": dp * 6 + 1, "micro-batches": 6, "micro-batch-size": 1}]
     if pp > 1:
         ways.append({"grad-sync": "master", "zero": 0})
