@@ -15,11 +15,10 @@ import platform
 import re
 import subprocess
 import sys
-import tempfile
 
 from comparison import Case, Comparison, plural
 from comparison_gpt import GPT_CASES, GPTCase, GPTComparison
-from programs import HERE, Trouble, output, script
+from programs import HERE, Trouble, output, run_comparison, script
 
 CASES = {c.name: c for c in [  # steps and warm-up are those of one round
     Case("small", 1024, 2, 64, steps=60, warmup=10, rounds=5),
@@ -180,17 +179,5 @@ def compare(a, folder):
     return 0 if document["agrees"] else 1
 
 
-def main():
-    try:
-        a = parse()
-        with tempfile.TemporaryDirectory() as folder:
-            return compare(a, folder)
-    except Trouble as t:
-        print(f"compare.py: {t}", file=sys.stderr)
-        return t.code
-    except KeyboardInterrupt:
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_comparison("compare.py", parse, compare))

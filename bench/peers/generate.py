@@ -13,11 +13,10 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 
 from compare import Parser, cpu_model, describe_kolm, positive, write_json
 from comparison import plural
-from programs import Trouble, output, script
+from programs import Trouble, output, run_comparison, script
 from timings import CONTENDERS, ratios, show_ratio, show_speed, speeds
 
 Case = collections.namedtuple("Case", "name layers heads dim context vocab")
@@ -166,17 +165,5 @@ def compare(a, folder):
     return 0
 
 
-def main():
-    try:
-        a = parse()
-        with tempfile.TemporaryDirectory() as folder:
-            return compare(a, folder)
-    except Trouble as t:
-        print(f"generate.py: {t}", file=sys.stderr)
-        return t.code
-    except KeyboardInterrupt:
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_comparison("generate.py", parse, compare))

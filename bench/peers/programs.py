@@ -79,3 +79,16 @@ def peak_kb(command):
             said.seek(0)
             raise failure(command, run.returncode, said.read())
     return sum(peaks.values())
+
+
+def run_comparison(name, parse, compare):
+    """The exit code of compare(arguments, a folder that is gone afterwards)."""
+    try:
+        a = parse()
+        with tempfile.TemporaryDirectory() as folder:
+            return compare(a, folder)
+    except Trouble as t:
+        print(f"{name}: {t}", file=sys.stderr)
+        return t.code
+    except KeyboardInterrupt:
+        return 130

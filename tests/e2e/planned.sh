@@ -2,17 +2,8 @@
 # What --dry-run says of a step on virtual devices, without starting a rank, is what is then measured (to 2 %, and mostly to the
 # nanosecond), and the memory that it says is what the ranks account for, on grids of up to 64 ranks. KOLM_SEED repeats a run,
 # KOLM_GRIDS says how many grids. Then --plan: it takes the best of what it lists.
+. "$(dirname "$0")/drawn.bash"
 . "$(dirname "$0")/lib.bash"
-
-seed=${KOLM_SEED:-$(($(date +%s) % 1000000))}
-echo "random grids: KOLM_SEED=$seed"
-RANDOM=$seed
-
-value() { grep -o "\"$1\": [0-9.e+-]*" run/summary.json | head -n 1 | cut -d' ' -f2; }
-holds() { awk "BEGIN { exit !($1) }"; }
-between() { printf -v "$1" %d $(($2 + RANDOM % ($3 - $2 + 1))); }
-one_of() { printf -v "$1" %s "${@:$((2 + RANDOM % ($# - 1))):1}"; }
-often() { [ $((RANDOM % 10)) -lt "$1" ]; }
 
 exact=0 worst=0
 check() {

@@ -1,18 +1,8 @@
 #!/usr/bin/env bash
 # On virtual devices the step that was predicted is the step that is measured, to the
 # nanosecond, whatever the grid. KOLM_SEED repeats a run, KOLM_GRIDS says how many grids.
+. "$(dirname "$0")/drawn.bash"
 . "$(dirname "$0")/lib.bash"
-
-seed=${KOLM_SEED:-$(($(date +%s) % 1000000))}
-echo "random grids: KOLM_SEED=$seed"
-RANDOM=$seed
-
-value() { grep -o "\"$1\": [0-9.e+-]*" run/summary.json | head -n 1 | cut -d' ' -f2; }
-holds() { awk "BEGIN { exit !($1) }"; }
-# Into a variable: bash gives every subshell random numbers of its own.
-between() { printf -v "$1" %d $(($2 + RANDOM % ($3 - $2 + 1))); }
-one_of() { printf -v "$1" %s "${@:$((2 + RANDOM % ($# - 1))):1}"; }
-often() { [ $((RANDOM % 10)) -lt "$1" ]; } # so many times out of ten
 
 # check ARGUMENTS...: predicted and measured are the same; so is the bubble, but for slices of a layer: where the gradients are
 # looked at before the update, these begin a step some hundred nanoseconds apart.

@@ -62,17 +62,22 @@ void gpu_embed_gradient(struct device *dev, const struct embedding *e)
 
 /* ---- positions ---- */
 
+static void put_positions(struct gpu_launch *l, const struct positions *p)
+{
+	gpu_put_vector(l, p->table, p->type);
+	gpu_put_view(l, p->y);
+	gpu_put_int(l, p->rows);
+	gpu_put_int(l, p->columns);
+	gpu_put_int(l, p->length);
+	gpu_put_long(l, p->first);
+}
+
 void gpu_add_positions(struct device *dev, const struct positions *p)
 {
 	struct gpu *g = gpu_of(dev);
 	struct gpu_launch l = gpu_begin(g, GPU_add_positions);
 
-	gpu_put_vector(&l, p->table, p->type);
-	gpu_put_view(&l, p->y);
-	gpu_put_int(&l, p->rows);
-	gpu_put_int(&l, p->columns);
-	gpu_put_int(&l, p->length);
-	gpu_put_long(&l, p->first);
+	put_positions(&l, p);
 	gpu_run_tiles(g, &l, p->rows, p->columns);
 }
 
@@ -81,12 +86,7 @@ void gpu_positions_gradient(struct device *dev, const struct positions *p)
 	struct gpu *g = gpu_of(dev);
 	struct gpu_launch l = gpu_begin(g, GPU_positions_gradient);
 
-	gpu_put_vector(&l, p->table, p->type);
-	gpu_put_view(&l, p->y);
-	gpu_put_int(&l, p->rows);
-	gpu_put_int(&l, p->columns);
-	gpu_put_int(&l, p->length);
-	gpu_put_long(&l, p->first);
+	put_positions(&l, p);
 	gpu_put_int(&l, p->accumulate);
 	gpu_run_tiles(g, &l, p->length, p->columns);
 }
