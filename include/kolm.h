@@ -5,7 +5,9 @@
  * takes steps. Every rank calls the same functions in the same order. Errors are values: a
  * function returns KOLM_OK or says in its last argument what went wrong and what to do. The
  * library installs no signal handlers, reads no environment, writes nothing but what it is
- * asked to, and never exits. A world, its models and engines belong to one thread.
+ * asked to, and never exits, but for a GPU that fails while it computes: that ends the process
+ * with a line on standard error and exit code 1. A world, its models and engines belong to one
+ * thread.
  */
 #ifndef KOLM_H
 #define KOLM_H

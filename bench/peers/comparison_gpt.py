@@ -44,7 +44,9 @@ class GPTComparison(Comparison):
 
     def time_kolm(self, precision):
         run = os.path.join(self.folder, "run")
-        peak = peak_kb([self.kolm, "train", "--model", "gpt", *self.size(), *TRAINING, "--data", "noise", "--dp", self.ranks,
+        # Replicas share the optimizer's work: the same training, and what a user of kolm would do.
+        grid = ["--dp", self.ranks, "--zero", 1] if self.ranks > 1 else []
+        peak = peak_kb([self.kolm, "train", "--model", "gpt", *self.size(), *TRAINING, *grid, "--data", "noise",
                         "--precision", precision, "--quiet", "--run-dir", run, "--overwrite"])
         with open(os.path.join(run, "summary.json")) as f:
             summary = json.load(f)

@@ -207,6 +207,21 @@ bool folder_inherit(struct folder *f, const char *path)
 	return true;
 }
 
+bool folder_is_used(const char *path)
+{
+	char file[PATH_MAX];
+	bool used = false;
+	int fd = -1;
+
+	if (file_path(file, path, ".lock", NULL) == OK)
+		fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
+		used = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+		close(fd);
+	}
+	return used;
+}
+
 void folder_release(struct folder *f)
 {
 	char file[PATH_MAX];

@@ -28,6 +28,8 @@ struct folder {
 enum status folder_claim(struct folder *f, const char *path, struct error *err);
 /* Claim what an owner that was killed has left. False: it was left in order, or is in use. */
 bool folder_inherit(struct folder *f, const char *path);
+/* Has somebody claimed it? */
+bool folder_is_used(const char *path);
 /* Remove half-written files, and folders that were made in vain. Does nothing in who is not
    the owner, or if f is empty. */
 void folder_release(struct folder *f);

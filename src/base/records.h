@@ -22,6 +22,8 @@
 	X(SEND, "send")             \
 	X(RECEIVE, "receive")       \
 	X(COLLECTIVE, "collective") \
+	X(OUT, "copy out")          \
+	X(IN, "copy in")            \
 	X(STEP, "step")
 #define RECORD_KIND(name, ...) RECORD_##name,
 enum record_kind { RECORD_KINDS(RECORD_KIND) };
@@ -37,14 +39,17 @@ struct record {
 	uint64_t sequence; /* of a message: in its channel, the same at both ends */
 	int32_t step;
 	int16_t kind; /* enum record_kind */
-	int16_t of;   /* of a wait: SEND, RECEIVE or COLLECTIVE */
-	int16_t op;   /* of a collective: enum comm_op; of a message: its channel */
+	int16_t of;   /* of a wait: SEND, RECEIVE or COLLECTIVE; OUT or IN: a copy */
+	int16_t op;   /* of a collective: enum comm_op; of a message: its channel; of a copy:
+			 enum device_queue */
 	int16_t peer; /* number in the world; of a collective: its first member */
 	int16_t size; /* of a collective: its members */
 	int16_t chunk;
 	int32_t micro_batch; /* -1: of none */
 	int16_t purpose;     /* of a collective: its group's, enum comm_purpose */
-	int16_t unused;
+	/* begin and end, and ready of a backward, are stamps of a device's queue, see
+	   device_stamp; not any more when the step is over */
+	int16_t stamped;
 };
 
 /* Filled by the rank and by the thread of a transport that moves its requests on. */

@@ -38,6 +38,13 @@ static inline bool tree_has(int leaves)
 	return leaves > 0 && (leaves & (leaves - 1)) == 0;
 }
 
+/* Leaves that each of some ranks has, where there are those of as many ranks as if; 0: one each.
+ */
+static inline int tree_held(int as_if, int ranks)
+{
+	return as_if ? as_if / ranks : 1;
+}
+
 /* log2 of a number of leaves that tree_has. */
 static inline int tree_levels(int leaves)
 {

@@ -10,9 +10,12 @@
 #include "device/device.h"
 #include "device/gpus.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum {
 	SIDE = 1024,	/* of the matrices that are multiplied */
@@ -86,11 +89,7 @@ static double time_of(struct room *r, void (*work)(struct room *))
 	return best;
 }
 
-struct speed {
-	double gflops, gb_per_s;
-};
-
-static enum status measure(struct device *dev, struct speed *speed, struct error *err)
+static enum status measure(struct device *dev, struct gpu_speed *speed, struct error *err)
 {
 	uint64_t square = device_matrix_size(dev, SIDE, SIDE) * sizeof(float);
 	uint64_t copied = (uint64_t)COPIED * SIDE * SIDE;
@@ -107,10 +106,51 @@ out:
 	return st;
 }
 
+struct answer {
+	struct gpu_speed speed;
+	struct error err; /* empty at first */
+};
+
+static void answer(struct answer *a, const char *name)
+{
+	struct device_options o = {.kernels = getenv("KOLM_CPU"), .cache = gpus_cache()};
+	struct device *dev = NULL;
+
+	if (device_open(&dev, name, &o, &a->err) == OK)
+		(void)measure(dev, &a->speed, &a->err);
+	device_close(dev);
+}
+
+enum status gpus_measure(const char *name, struct gpu_speed *speed, struct error *err)
+{
+	struct answer a = {.err = {0}};
+	int ends[2];
+	bool answered;
+	pid_t child;
+
+	if (pipe(ends))
+		return FAIL(err, ERR_FAILED, "can't make a pipe");
+	fflush(NULL); /* what waits there is the parent's */
+	child = fork();
+	if (child == 0) {
+		answer(&a, name);
+		_exit(write(ends[1], &a, sizeof(a)) != sizeof(a)); /* fits into a pipe */
+	}
+	close(ends[1]);
+	answered = child > 0 && read(ends[0], &a, sizeof(a)) == sizeof(a);
+	close(ends[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (!answered)
+		return FAIL(err, ERR_FAILED, "the device %s could not be measured", name);
+	*speed = a.speed;
+	return a.err.code == OK ? OK : error_copy(err, &a.err);
+}
+
 /* ---- what is said ---- */
 
 static void put_json(struct json *j, const char *name, struct device *dev, uint64_t memory,
-		     const struct speed *speed)
+		     const struct gpu_speed *speed)
 {
 	json_begin_object(j, NULL);
 	json_put_string(j, "name", name);
@@ -131,7 +171,7 @@ static enum status show(struct devices *d, const char *name, uint64_t memory, st
 {
 	struct device_options o = {.kernels = getenv("KOLM_CPU"), .cache = gpus_cache()};
 	struct device *dev = NULL;
-	struct speed speed;
+	struct gpu_speed speed;
 	char size[32];
 	enum status st;
 

@@ -160,9 +160,9 @@ enum status cmd_export(int argc, char *const *argv, struct error *err)
 		return OK;
 	}
 	if (!v.positionals || !*o.hf) {
-		FAIL(err, ERR_USAGE, "kolm export: %s?",
-		     *o.hf ? "which checkpoint" : "to which folder");
-		return HINT(err, "kolm export RUN --hf DIR");
+		FAIL(err, ERR_USAGE, "export needs %s",
+		     *o.hf ? "a run or a checkpoint" : "a folder to write to");
+		return HINT(err, "such as kolm export runs/mine --hf out");
 	}
 	TRY(check_folder(o.hf, o.overwrite, err));
 	TRY(read_all(&x, v.positional[0], err));

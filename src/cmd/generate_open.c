@@ -110,7 +110,8 @@ out:
 
 /* ---- the prompt ---- */
 
-/* Numbers with commas or white space between them. */
+/* Numbers with commas or white space between them; of a tokenizer that has fewer than the model
+   knows, its own. */
 static enum status parse_ids(struct generation *g, struct error *err)
 {
 	char *copy = strdup(g->o->prompt_ids), *rest = copy, *word;
@@ -124,9 +125,9 @@ static enum status parse_ids(struct generation *g, struct error *err)
 
 		if (!*word)
 			continue;
-		if (!units_parse_int(word, &id) || id < 0 || id >= g->t->config.vocab) {
+		if (!units_parse_int(word, &id) || id < 0 || id >= g->vocabulary) {
 			st = FAIL(err, ERR_USAGE, "--prompt-ids: '%.32s' is no token", word);
-			HINT(err, "they are 0 to %d", g->t->config.vocab - 1);
+			HINT(err, "they are 0 to %d", g->vocabulary - 1);
 			goto out;
 		}
 		token = (int32_t)id;

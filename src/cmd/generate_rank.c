@@ -90,6 +90,14 @@ static void put_ids(struct json *j, const char *name, const int32_t *ids, size_t
 	json_end_array(j);
 }
 
+/* Of the prompt, by the model. */
+static size_t seen(const struct generation *g)
+{
+	size_t context = (size_t)g->t->config.context;
+
+	return g->prompt < context ? g->prompt : context;
+}
+
 static enum status print_json(const struct generation *g, struct error *err)
 {
 	static const char *const ends[] = {NAMES_OF(GENERATE_ENDS)};
@@ -115,7 +123,7 @@ static enum status print_json(const struct generation *g, struct error *err)
 	put_ids(&j, "prompt_ids", g->ids.at, g->prompt);
 	put_ids(&j, "ids", g->ids.at + g->prompt, n);
 	json_put_double(&j, "prompt_ms", g->prompt_ms);
-	json_put_double(&j, "prompt_tokens_per_s", per_second(g->prompt, g->prompt_ms));
+	json_put_double(&j, "prompt_tokens_per_s", per_second(seen(g), g->prompt_ms));
 	json_put_double(&j, "ms", g->ms);
 	json_put_double(&j, "tokens_per_s", per_second(later, g->ms));
 	json_end_object(&j);
@@ -141,18 +149,17 @@ static const char *rate(size_t n, double ms, char buf[32])
 /* The first token comes with the prompt: what it takes to write is that of the others. */
 static void say_speed(const struct generation *g)
 {
-	size_t n = written(g), context = (size_t)g->t->config.context;
-	size_t seen = g->prompt < context ? g->prompt : context;
+	size_t n = written(g), read = seen(g);
 	char prompt[32], all[32];
 
-	rate(seen, g->prompt_ms, prompt);
+	rate(read, g->prompt_ms, prompt);
 	if (n > 1)
 		log_info("prompt: %zu token%s in %.3f s, %s; written: %zu tokens in %.3f s, %s",
-			 seen, seen == 1 ? "" : "s", g->prompt_ms * 1e-3, prompt, n,
+			 read, read == 1 ? "" : "s", g->prompt_ms * 1e-3, prompt, n,
 			 g->ms * 1e-3, rate(n - 1, g->ms, all));
 	else
-		log_info("prompt: %zu token%s in %.3f s, %s; written: %zu token%s", seen,
-			 seen == 1 ? "" : "s", g->prompt_ms * 1e-3, prompt, n,
+		log_info("prompt: %zu token%s in %.3f s, %s; written: %zu token%s", read,
+			 read == 1 ? "" : "s", g->prompt_ms * 1e-3, prompt, n,
 			 n == 1 ? "" : "s");
 }
 

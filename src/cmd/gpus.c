@@ -7,6 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Asked once, as no command lives to see others. */
+static const struct gpus *ask_once(void)
+{
+	static struct gpus there;
+	static bool is_known;
+
+	if (!is_known)
+		gpus_ask(&there);
+	is_known = true;
+	return &there;
+}
+
+int gpus_count(const char *device)
+{
+	bool is_auto = !strcmp(device, "auto");
+	struct gpus there;
+
+	if (!is_auto && !gpus_named(device))
+		return 0;
+	if (strchr(device, ':')) /* one of them */
+		return 1;
+	there = *ask_once();
+	gpus_choose(&there, is_auto ? "gpu" : device);
+	return there.count;
+}
+
 enum status gpus_resolve(char *device, size_t size, bool will_fork, struct error *err)
 {
 	bool is_auto = !strcmp(device, "auto");
@@ -15,7 +41,10 @@ enum status gpus_resolve(char *device, size_t size, bool will_fork, struct error
 
 	if (!is_auto && !gpus_named(device))
 		return OK;
-	(will_fork ? gpus_ask : gpus_list)(&there);
+	if (will_fork)
+		there = *ask_once();
+	else
+		gpus_list(&there);
 	gpus_choose(&there, is_auto ? "gpu" : device);
 	if (!is_auto)
 		TRY(gpus_check(device, &there, err));

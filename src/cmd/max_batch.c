@@ -104,7 +104,7 @@ static enum status predict(const struct max_batch *m, int precision, int64_t sam
 	TRY(training_plan(t, err));
 	TRY(training_prepare(t, err));
 	*fits = t->memory.account.total <= limit;
-	*most = BATCH_MAX / (t->config.batch / samples);
+	*most = config_batch_max(&t->config) / (t->config.batch / samples);
 	if (*fits)
 		*row = (struct row){.precision = t->config.precision,
 				    .batch = t->config.batch,

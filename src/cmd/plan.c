@@ -58,7 +58,7 @@ static const struct option options[] = {
 	{"micro-batch-size", ANY(micro_batch, 1 << 20), .help = "only with micro-batches of so many samples"},
 	{"schedule", CHOICE(schedule, schedules), .help = "only with this schedule; with more than one stage"},
 	{"chunks", ANY(chunks, 256), .help = "only with so many parts of the model on each stage: interleaved"},
-	{"recompute", CHOICE(recompute, recomputes), .help = "only with this computed again in the backward pass"},
+	{"recompute", CHOICE(recompute, recomputes), .help = "only with this computed again in the backward pass: selective is attention, full whole blocks, as --recompute attention and block of kolm train"},
 	{"sequence-parallel", CHOICE(spread, on_off), .help = "only with rows spread between layers that are split, or without"},
 	{"zero", CHOICE(zero, zeros), .help = "only with what this ZeRO shards over the replicas"},
 

@@ -48,6 +48,7 @@ static void fill(struct measured m[CLUSTER_CONSTANT_COUNT], const struct machine
 	m[CLUSTER_NODE_BANDWIDTH] = (struct measured){s->message_gb_per_s, none};
 	m[CLUSTER_NODE_SHARE] = (struct measured){1, none};
 	m[CLUSTER_NODE_LATENCY] = (struct measured){s->message_us, none};
+	m[CLUSTER_SUM_LATENCY] = (struct measured){s->message_us, none};
 	m[CLUSTER_SUM_OVERLAP] = (struct measured){0, "ranks add up themselves"};
 	m[CLUSTER_GRADIENT_OVERLAP] = (struct measured){0, "ranks add up themselves"};
 	m[CLUSTER_GRADIENT_BYTES] =

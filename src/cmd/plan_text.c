@@ -55,26 +55,23 @@ static void add_parts(struct text *out, const struct forecast *f)
 		f->gradients * 1e3, f->update * 1e3, f->fullest);
 }
 
-static void add_memory(struct text *out, const struct search_found *found,
-		       const struct cluster *c)
+static void add_memory(struct text *out, const struct forecast *f)
 {
-	struct forecast_memory m;
+	const struct forecast_memory *m = &f->parts;
 
-	forecast_memory(&m, &found->setup, c, found->forecast.fullest);
 	text_addf(
 		out,
 		"%10s stage %d: parameters %.2f, gradients %.2f, optimizer %.2f, activations %.2f, "
 		"reserved %.2f GiB\n",
-		"", found->forecast.fullest, m.parameters / GIB, m.gradients / GIB,
-		m.optimizer / GIB, m.activations / GIB, m.reserved / GIB);
+		"", f->fullest, m->parameters / GIB, m->gradients / GIB, m->optimizer / GIB,
+		m->activations / GIB, m->reserved / GIB);
 }
 
 static void add_sensitivities(struct text *out, const struct plan *p)
 {
 	text_add(out, "\nThe first, where a constant is a tenth larger:\n");
 	for (int i = 0; i < CLUSTER_CONSTANT_COUNT; i++) {
-		double change = plan_sensitivity(&p->search.best[0].setup, &p->cluster,
-						 (enum cluster_constant)i);
+		double change = plan_sensitivity(p, (enum cluster_constant)i);
 
 		if (change != 0)
 			text_addf(out, "  %-17s %10.6g %+7.2f %%\n",
@@ -130,7 +127,7 @@ static void add_too_large(struct text *out, const struct plan *p)
 	add_heading(out);
 	for (int i = 0; i < r->too_large_count; i++) {
 		add_found(out, &r->too_large[i], &p->cluster);
-		add_memory(out, &r->too_large[i], &p->cluster);
+		add_memory(out, &r->too_large[i].forecast);
 	}
 }
 
@@ -141,8 +138,8 @@ void plan_text_add(struct text *out, const struct plan *p, const struct plan_set
 	text_addf(
 		out,
 		"%.4g G parameters on %d devices of %s with %.4g GiB: %lld ways, %lld fit (%.3g ways/s)\n\n",
-		setup_all_parameters(&p->space.setup) / 1e9, p->space.setup.gpus,
-		p->cluster.name, p->space.memory / GIB, (long long)r->tried, (long long)r->fits,
+		p->outline.parameters / 1e9, p->space.setup.gpus, p->cluster.name,
+		p->space.memory / GIB, (long long)r->tried, (long long)r->fits,
 		search_speed(r));
 	add_heading(out);
 	for (int i = 0; i < r->best_count; i++)

@@ -2,6 +2,7 @@
 #include "cmd/plan.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "plan/errors.h"
 #include "plan/forecast.h"
 #include "plan/setups.h"
@@ -38,12 +39,18 @@ static enum status judge(const struct plan_settings *o, const struct setups *t,
 		const char *name = *o->cluster ? o->cluster : row->cluster;
 		struct judged *j = &judged[i];
 
+		j->ms = j->gib = j->ms_error = j->gib_error = NAN;
+		if (*row->problem)
+			continue;
 		if (!found || strcmp(found, name)) {
 			TRY(cluster_find(&cluster, name, err));
+			if (strcmp(cluster.name, name) && !strpbrk(name, "./"))
+				log_info("cluster %s is not known: %s stands for it", name,
+					 cluster.name);
 			TRY(cluster_set(&cluster, o->set, err));
 		}
 		found = name;
-		forecast_make(&j->forecast, &row->setup, &cluster);
+		TRY(forecast_make(&j->forecast, &row->setup, &cluster, err));
 		TRY(simulate_step(&j->ms, &j->forecast, &row->setup, &cluster, err));
 		j->ms = 1e3 * (isnan(j->ms) ? j->forecast.step : j->ms);
 		j->gib = j->forecast.memory / GIB;
@@ -91,10 +98,12 @@ static void put_row(struct json *j, const struct setups_row *row, const struct j
 	json_put_double(j, "predicted_ms", judged->ms);
 	json_put_double(j, "measured_ms", row->iter_ms);
 	json_put_double(j, "error", judged->ms_error);
-	json_put_double(j, "bubble", forecast_bubble(&judged->forecast));
+	json_put_double(j, "bubble", *row->problem ? NAN : forecast_bubble(&judged->forecast));
 	json_put_double(j, "predicted_mem_gib", judged->gib);
 	json_put_double(j, "measured_mem_gib", row->mem_gib);
 	json_put_double(j, "mem_error", judged->gib_error);
+	if (*row->problem)
+		json_put_string(j, "problem", row->problem);
 	json_end_object(j);
 }
 
@@ -133,6 +142,8 @@ static void add_row(struct text *out, const struct setups_row *row, const struct
 {
 	const struct setup *s = &row->setup;
 
+	if (*row->problem)
+		return;
 	text_addf(out, "%5lld  %-14.14s %4d %4d %4d %5d %-9s %2s", row->line,
 		  *row->model ? row->model : row->cluster, s->dp, s->tp, s->pp, s->micro_batch,
 		  setup_recompute_names[s->recompute], s->sequence_parallel ? "sp" : "");
@@ -158,6 +169,8 @@ static void print_text(struct text *out, const struct setups *t, const struct ju
 {
 	struct errors time, memory;
 
+	if (t->problems == t->count)
+		return;
 	text_addf(out, "%5s  %-14s %4s %4s %4s %5s %-12s %11s %11s %8s %7s %7s %8s\n", "line",
 		  "model", "dp", "tp", "pp", "micro", "recompute", "predicted", "measured",
 		  "error", "GiB", "meas.", "error");
@@ -168,6 +181,26 @@ static void print_text(struct text *out, const struct setups *t, const struct ju
 	add_errors(out, "time", &time);
 	errors_add_groups(out, t, &judged->ms_error, sizeof(*judged));
 	add_errors(out, "memory", &memory);
+}
+
+/* Of rows that were left out the first is the error, behind what could be said of the others.
+ */
+static enum status tell_problems(const struct setups *t, struct error *err)
+{
+	bool first = true;
+
+	for (int i = 0; i < t->count; i++) {
+		if (!*t->rows[i].problem)
+			continue;
+		if (first)
+			FAIL(err, ERR_USAGE, "%s", t->rows[i].problem);
+		else
+			log_warn("%s", t->rows[i].problem);
+		first = false;
+	}
+	if (t->problems < t->count)
+		HINT(err, "%d of %d rows were left out", t->problems, t->count);
+	return ERR_USAGE;
 }
 
 enum status plan_validate(const struct plan_settings *o, struct error *err)
@@ -196,6 +229,8 @@ enum status plan_validate(const struct plan_settings *o, struct error *err)
 		st = FAIL(err, ERR_MEMORY, "no memory to show %d rows", table.count);
 	else
 		fputs(json.text.data, stdout);
+	if (st == OK && table.problems)
+		st = tell_problems(&table, err);
 out:
 	json_release(&json);
 	free(judged);

@@ -7,6 +7,7 @@
 #include "comm/comm.h"
 #include "comm/shm/shm.h"
 #include "launch/launch.h"
+#include "model/collective.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -124,6 +125,7 @@ static float wanted(const struct comm *c, enum comm_op op, size_t i)
 
 struct room {
 	struct device *dev;
+	char between[32]; /* ", NCCL 2.28.9", where that is what devices go through */
 	void *memory;
 	float values[ELEMENTS];
 };
@@ -148,18 +150,12 @@ static bool check_values(struct room *room, enum dtype type, const struct comm *
 static enum status run_op(struct room *room, struct comm *c, enum comm_op op, enum dtype type,
 			  struct error *err)
 {
-	size_t bytes = ELEMENTS * dtype_size(type);
-	void *host;
 	enum status st;
 
 	for (size_t i = 0; i < ELEMENTS; i++)
 		room->values[i] = value_of(comm_rank(c), i);
 	device_write(room->dev, room->memory, type, ELEMENTS, room->values);
-	device_await(room->dev, QUEUE_SEND, device_mark(room->dev, QUEUE_COMPUTE));
-	host = device_host_begin(room->dev, QUEUE_SEND, room->memory, bytes, HOST_READS_WRITES);
-	TRY(comm_run(c, op, host, ELEMENTS, type, 0, err));
-	device_host_end(room->dev, QUEUE_SEND, room->memory, bytes, HOST_READS_WRITES);
-	device_await(room->dev, QUEUE_COMPUTE, device_mark(room->dev, QUEUE_SEND));
+	TRY(collective_run(room->dev, c, op, room->memory, ELEMENTS, type, err));
 	TRY(comm_run(c, COMM_BARRIER, NULL, 0, DTYPE_BYTE, 0, err));
 out:
 	return st;
@@ -173,7 +169,7 @@ static enum status try_op(struct room *room, struct rank *r, const struct selfte
 	bool well = true;
 	enum status st = OK;
 
-	snprintf(name, sizeof(name), "%s, %d ranks", comm_op_name(op), RANKS);
+	snprintf(name, sizeof(name), "%s, %d ranks%s", comm_op_name(op), RANKS, room->between);
 	rank_at(r, "%s", name);
 	for (int type = 0; type < PRECISION_COUNT; type++) {
 		TRY(run_op(room, r->world, op, (enum dtype)type, err));
@@ -192,6 +188,33 @@ out:
 	return st;
 }
 
+/* Where the devices reach each other without the host, once more in that way. */
+static enum status run_joined(struct room *room, struct rank *r,
+			      const struct selftest_plan *plan, struct error *err)
+{
+	struct device_card *cards = NULL;
+	struct device_group *devices = NULL;
+	char why[96];
+	enum status st;
+
+	TRY(collective_introduce(room->dev, r->world, &cards, err));
+	TRY(collective_join(room->dev, r->world, r->world, cards, QUEUE_SUMS, &devices, why,
+			    sizeof(why), err));
+	if (devices) {
+		snprintf(room->between, sizeof(room->between), ", %.28s",
+			 cards[r->number].through);
+		comm_set_devices(r->world, devices);
+		for (int op = COMM_ALLREDUCE; op < COMM_OP_COUNT; op++)
+			TRY(try_op(room, r, plan, (enum comm_op)op, err));
+		device_finish(room->dev);
+	}
+out:
+	comm_set_devices(r->world, NULL);
+	device_leave(devices, st != OK);
+	comm_give_back(r->world, cards);
+	return st;
+}
+
 static enum status run_collectives(struct rank *r, void *arg, struct error *err)
 {
 	const struct selftest_plan *plan = arg;
@@ -199,7 +222,6 @@ static enum status run_collectives(struct rank *r, void *arg, struct error *err)
 				   .rank = r->number,
 				   .ranks = r->ranks,
 				   .local = r->number,
-				   .locals = r->ranks,
 				   .cache = gpus_cache()};
 	struct room room = {0};
 	enum status st;
@@ -210,6 +232,7 @@ static enum status run_collectives(struct rank *r, void *arg, struct error *err)
 				&room.memory, err));
 	for (int op = COMM_ALLREDUCE; op < COMM_OP_COUNT; op++)
 		TRY(try_op(&room, r, plan, (enum comm_op)op, err));
+	TRY(run_joined(&room, r, plan, err));
 out:
 	device_close(room.dev);
 	return st;

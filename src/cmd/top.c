@@ -78,6 +78,13 @@ static void put_rank(struct json *j, const struct survey_rank *r)
 	json_put_double(j, "waits", r->lost);
 	json_put_int(j, "bytes", (int64_t)r->now_bytes);
 	json_put_int(j, "peak_bytes", (int64_t)r->peak_bytes);
+	if (r->measured) {
+		json_put_double(j, "gpu_utilization", r->gpu_busy);
+		if (!isnan(r->gpu_bytes))
+			json_put_int(j, "gpu_bytes", (int64_t)r->gpu_bytes);
+		json_put_double(j, "gpu_celsius", r->gpu_celsius);
+		json_put_double(j, "gpu_watts", r->gpu_watts);
+	}
 	json_end_object(j);
 }
 

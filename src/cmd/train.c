@@ -1,6 +1,5 @@
 /* train.c - kolm train: read the options, decide on the grid, start the ranks. */
 #include "cmd/cmd.h"
-#include "base/machine.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "cmd/training.h"
@@ -52,7 +51,7 @@ static enum status open_grid(struct training *t, struct error *err)
 			    c->plan ? "plan" : "dry-run");
 	TRY(check_transport(c, &by, launched, err));
 	t->grid = (struct grid){.dp = c->dp, .pp = c->pp, .mp = c->mp};
-	TRY(grid_resolve(&t->grid, launched ? by.ranks : machine_cores(), launched, err));
+	TRY(grid_resolve(&t->grid, launched ? by.ranks : training_places(c), launched, err));
 	c->dp = t->grid.dp;
 	c->pp = t->grid.pp;
 	c->mp = t->grid.mp;

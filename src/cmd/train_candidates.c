@@ -1,5 +1,7 @@
 /* train_candidates.c - the ways to run a training that --plan chooses from; see training.h */
+#include "base/machine.h"
 #include "base/util.h"
+#include "cmd/gpus.h"
 #include "cmd/training.h"
 
 #include <math.h>
@@ -23,6 +25,14 @@ static bool cuts_are_open(const struct config *c)
 {
 	return c->plan && options_source(&c->values, "micro-batches") == SOURCE_DEFAULT &&
 	       options_source(&c->values, "micro-batch-size") == SOURCE_DEFAULT;
+}
+
+int training_places(const struct config *c)
+{
+	bool asks = c->dp == GRID_AUTO || c->pp == GRID_AUTO || c->mp == GRID_AUTO || c->plan;
+	int gpus = asks ? gpus_count(c->device) : 0; /* which takes time */
+
+	return gpus ? gpus : machine_cores();
 }
 
 struct listing {
@@ -83,7 +93,7 @@ static void add_grids(struct listing *l, int ranks, int threads)
 		}
 }
 
-/* On all cores: a rank on each, or, where threads may share them, fewer ranks. */
+/* On all cores or GPUs: a rank on each, or, where threads may share them, fewer ranks. */
 int training_candidates(const struct config *c, int cores, bool threads, struct candidate *list)
 {
 	struct listing l = {.c = c, .list = list};

@@ -44,6 +44,7 @@ enum status training_keep(struct training *t, struct error *err)
 	enum status st;
 
 	rank_summary_fill(&t->summaries[t->rank->number], t->engine, t->rank->pulse, t->done);
+	training_meter_fill(t, &t->summaries[t->rank->number]);
 	TRY(training_gather_times(t, &t->times, err));
 	TRY(gather(t, t->summaries, sizeof(*t->summaries), err));
 	engine_kept(t->engine);

@@ -98,6 +98,9 @@ static void print_slices(const struct training *t)
 	int mp = t->grid.mp, tokens = m->out;
 	char kv[64] = "", few[32] = "";
 
+	if (mp == 1 && c->sequence_parallel)
+		log_info(
+			"--sequence-parallel changes nothing: without --mp no rows can be shared");
 	if (mp == 1)
 		return;
 	if (!config_is_language(c)) {
@@ -127,7 +130,7 @@ static void print_as_if(const struct training *t)
 {
 	const struct config *c = &t->config;
 	const struct memory_account *a = device_memory(t->dev);
-	int replicas = c->as_if_dp / imax(c->dp, 1), arrays;
+	int replicas = tree_held(c->as_if_dp, c->dp), arrays;
 	char size[32];
 
 	if (!c->as_if_dp)
@@ -146,10 +149,12 @@ static void print_course(const struct training *t)
 	const struct config *c = &t->config;
 
 	if (c->epochs)
-		log_info("%d steps: %d epoch%s of %lld samples", c->steps, c->epochs,
-			 c->epochs == 1 ? "" : "s", (long long)t->data.train);
+		log_info("%d step%s: %d epoch%s of %lld samples", c->steps,
+			 c->steps == 1 ? "" : "s", c->epochs, c->epochs == 1 ? "" : "s",
+			 (long long)t->data.train);
 	else if (t->data.train)
-		log_info("%d steps: %.3g epochs of %lld samples", c->steps,
+		log_info("%d step%s: %.3g epochs of %lld samples", c->steps,
+			 c->steps == 1 ? "" : "s",
 			 (double)c->steps * c->batch / (double)t->data.train,
 			 (long long)t->data.train);
 	if (!lr_is_constant(&t->lr))
@@ -169,6 +174,8 @@ static void print_ranks(const struct training *t)
 	if (device_shared_by(t->dev) > 1)
 		log_warn("%d ranks share a GPU: timings are oversubscribed",
 			 device_shared_by(t->dev));
+	if (*engine_between(t->engine))
+		log_info("between GPUs: %s", engine_between(t->engine));
 	if (r->ranks == 1 && t->config.threads > r->host_cores)
 		log_warn("%d threads on %d cores: timings are oversubscribed",
 			 t->config.threads, r->host_cores);
@@ -253,6 +260,8 @@ static void print_gpt(const struct training *t, const char *parameters)
 	more.len = 0;
 	if (c->no_bias)
 		text_add(&more, ", no biases");
+	if (gpt && c->gelu == GELU_EXACT)
+		text_add(&more, ", exact gelu");
 	if (c->dropout > 0)
 		text_addf(&more, ", dropout %g", c->dropout);
 	if (c->recompute == RECOMPUTE_ATTENTION)

@@ -1,4 +1,5 @@
 /* train_model.c - the model that the options ask for, and the data it is for; see training.h */
+#include "base/tree.h"
 #include "cmd/training.h"
 #include "model/gpt.h"
 #include "model/mlp.h"
@@ -40,9 +41,9 @@ static enum status check_widths(const int *widths, int depth, const struct data 
 /* With --as-if a rank may have several shards. */
 static void begin_model(struct training *t, int in)
 {
-	int shards = t->config.as_if_mp ? t->config.as_if_mp : t->grid.mp;
+	int held = tree_held(t->config.as_if_mp, t->grid.mp);
 
-	model_init_as_if(&t->model, in, shards, shards / t->grid.mp);
+	model_init_as_if(&t->model, in, held * t->grid.mp, held);
 }
 
 static enum status build_mlp(struct training *t, struct error *err)

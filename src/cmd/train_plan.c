@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "base/units.h"
 #include "base/util.h"
+#include "cmd/gpus.h"
 #include "cmd/machine_speed.h"
 #include "cmd/training.h"
 #include "engine/imagine.h"
@@ -32,6 +33,7 @@ struct choosing {
 	struct training *t;
 	struct machine_speed speed;
 	bool is_virtual;
+	int gpus; /* 0: on cores */
 	struct candidate *list;
 	int count;
 };
@@ -45,6 +47,8 @@ static void spec_of(const struct choosing *x, int threads, char *spec, size_t si
 		snprintf(spec, size, "%s", x->t->config.device);
 		return;
 	}
+	if (x->gpus)
+		threads = 1; /* of whatever the host has */
 	snprintf(spec, size, "virtual:gflops=%.6g,gflops16=%.6g,bandwidth=%.0fMB/s",
 		 s->products * threads, s->products16 * threads, s->bandwidth * threads * 1e3);
 	if (s->sum_count)
@@ -248,18 +252,41 @@ static enum status forecast_all(struct choosing *x, struct error *err)
 	return st;
 }
 
+/* Ranks compute on GPUs, and what goes between them goes through this machine. */
+static enum status measure_gpu(struct choosing *x, struct error *err)
+{
+	struct config *c = &x->t->config;
+	struct gpu_speed speed;
+	enum status st;
+
+	TRY(gpus_resolve(c->device, sizeof(c->device), true, err));
+	TRY(gpus_measure(c->device, &speed, err));
+	x->speed.products = x->speed.products16 = speed.gflops;
+	x->speed.bandwidth = speed.gb_per_s;
+out:
+	return st;
+}
+
 static enum status open_choosing(struct choosing *x, struct training *t, struct error *err)
 {
 	const struct config *c = &t->config;
 	struct speed_options o = {.seconds = SECONDS,
 				  .rows = imax(8, imin(256, c->batch)),
 				  .width = imax(64, imin(1024, c->dim))};
+	enum status st;
 
 	*x = (struct choosing){.t = t, .is_virtual = !strncmp(c->device, "virtual", 7)};
 	x->list = calloc(CANDIDATES_MAX, sizeof(*x->list));
 	if (!x->list)
 		return FAIL(err, ERR_MEMORY, "no memory to choose a grid");
-	return x->is_virtual ? OK : machine_speed_measure(&x->speed, &o, err);
+	if (x->is_virtual)
+		return OK;
+	TRY(machine_speed_measure(&x->speed, &o, err));
+	x->gpus = gpus_count(c->device);
+	if (x->gpus)
+		TRY(measure_gpu(x, err));
+out:
+	return st;
 }
 
 enum status training_choose(struct training *t, struct error *err)
@@ -275,8 +302,8 @@ enum status training_choose(struct training *t, struct error *err)
 		return HINT(err, "plan on one machine, and give the grid that it finds");
 	}
 	TRY(open_choosing(&x, t, err));
-	x.count = training_candidates(c, wanted ? wanted : machine_cores(),
-				      !wanted && !x.is_virtual, x.list);
+	x.count = training_candidates(c, wanted ? wanted : training_places(c),
+				      !wanted && !x.is_virtual && !x.gpus, x.list);
 	TRY(forecast_all(&x, err));
 	if (!x.is_virtual && !c->dry_run)
 		TRY(try_best(&x, err));

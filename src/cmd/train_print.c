@@ -150,9 +150,9 @@ void training_print_closing(const struct run_summary *s)
 
 	if (!n)
 		return;
-	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d steps: %.1f %s/s, "
+	log_info("median step %.3f ms (mean %.3f, stdev %.3f) over %d step%s: %.1f %s/s, "
 		 "%.1f GFLOP/s",
-		 ms.median, ms.mean, ms.stdev, ms.count,
+		 ms.median, ms.mean, ms.stdev, ms.count, ms.count == 1 ? "" : "s",
 		 s->language ? run_tokens_per_s(s) : run_samples_per_s(s),
 		 s->language ? "tokens" : "samples", run_gflops(s));
 	print_share(s);

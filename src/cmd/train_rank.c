@@ -103,6 +103,8 @@ static enum status train_step(struct training *t, int step, struct error *err)
 	struct step_result result;
 	struct breakdowns breakdowns = {0};
 
+	if (!s.warmup || t->config.steps <= t->config.warmup)
+		training_meter_count(t);
 	s.data_ms = clock_ms();
 	engine_load(t->engine, fill_samples, t);
 	s.data_ms = clock_ms() - s.data_ms;
@@ -202,6 +204,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 			goto out;
 	}
 	TRY(training_open_engine(t, err));
+	TRY(training_meter_begin(t, err));
 	TRY(metrics_init(&t->metrics, t->from.state ? (int)t->from.step : 0, c->steps,
 			 c->warmup, err));
 	TRY(begin_record(t, err));
@@ -219,6 +222,7 @@ enum status training_rank(struct rank *rank, void *arg, struct error *err)
 		TRY(train_step(t, t->done, err));
 	TRY(training_finish(t, err));
 out:
+	training_meter_end(t);
 	training_save_close(t);
 	training_close(t);
 	if (st == OK) { /* otherwise requests may be under way in what it holds */

@@ -4,6 +4,7 @@
  */
 #include "base/file.h"
 #include "base/log.h"
+#include "base/tree.h"
 #include "base/util.h"
 #include "cmd/gpus.h"
 #include "cmd/training.h"
@@ -112,8 +113,7 @@ static enum dtype grad_type_of(const struct config *c)
 		break;
 	}
 	return engine_grad_type((enum dtype)c->precision,
-				c->as_if_dp ? c->micro_batches * c->dp / c->as_if_dp
-					    : c->micro_batches);
+				c->micro_batches / tree_held(c->as_if_dp, c->dp));
 }
 
 static void say_where(void *arg, const char *place)
@@ -217,7 +217,6 @@ enum status training_open_engine(struct training *t, struct error *err)
 		.rank = t->rank->number,
 		.ranks = t->rank->ranks,
 		.local = local_number(t->rank),
-		.locals = t->rank->locals,
 		.pace = &t->rank->pace,
 		.cache = gpus_cache(),
 	};
@@ -225,6 +224,7 @@ enum status training_open_engine(struct training *t, struct error *err)
 	enum status st;
 
 	TRY(device_open(&t->dev, c->device, &device, err));
+	TRY(training_find_sharers(t, err));
 	TRY(check_virtual(t, err));
 	if (*c->as_if && !device_has_exact(t->dev)) {
 		st = FAIL(err, ERR_USAGE, "--as-if %s on %s, which has no exact sums", c->as_if,
@@ -234,6 +234,7 @@ enum status training_open_engine(struct training *t, struct error *err)
 	}
 	c->threads = device_threads(t->dev);
 	comm_observe(t->rank->world, &t->rank->pace, &t->records);
+	TRY(device_observe(t->dev, &t->records, err));
 	if (t->rank->ranks > 1)
 		device_share(t->dev, source_of_world, back_to_world, t->rank->world);
 	TRY(engine_create(&t->engine, t->dev, &engine, err));

@@ -36,12 +36,13 @@ enum status training_trace_begin(struct training *t, struct error *err)
 				  .slice_sums = slice_sums(c, layers_of(t, stage)),
 				  .micro_batches = c->micro_batches,
 				  .dp = t->grid.dp,
-				  .mp = t->grid.mp};
+				  .mp = t->grid.mp,
+				  .copies = device_has_stamps(t->dev)};
 	int64_t most = RECORDS_MAX / t->rank->ranks, step = trace_records_per_step(&plan);
 	enum status st = OK;
 
-	if (!c->trace)
-		return OK;
+	if (!c->trace) /* then only for where the time of a step goes */
+		return plan.copies ? records_init(&t->records, step, err) : OK;
 	/* One more: of the oldest only a part may be left. */
 	if (t->rank->number == 0 && step * (c->trace + 1) > most)
 		log_verbose("timeline.json has room for %lld steps", (long long)(most / step));

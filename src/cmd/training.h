@@ -29,6 +29,19 @@ struct prediction {
 	uint64_t total;	 /* of all */
 };
 
+/* A thread that looks at the GPU of a rank now and then: asking takes a while, which is not the
+   step's. Means and peaks are of the steps that count. */
+struct meter {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool runs, end;
+	bool counts;		  /* from now on */
+	struct device_reading of; /* means of busy and watts; of the others the most */
+	int busy, watts;	  /* readings that have these */
+	int readings;
+};
+
 /* What rank 0 has of all ranks, as of the last time that it was collected. The lock is held
    by who changes that or the metrics, or writes either down. */
 struct kept {
@@ -102,6 +115,7 @@ struct training {
 	struct trace trace;
 	struct dump dump;
 	struct kept kept;
+	struct meter meter;
 };
 
 /* Is this the rank that speaks and writes for all? */
@@ -139,6 +153,13 @@ enum status training_judge(struct data *d, struct evaluation *e, struct error *e
 const char *training_format_text(const struct evaluation *e, const char *before, char *buf,
 				 size_t size);
 enum status training_check_machine(const struct training *t, struct error *err);
+/* Which ranks compute on the same GPU? Collective. */
+enum status training_find_sharers(struct training *t, struct error *err);
+/* Watch the GPU of this rank until the end; fill what its summary says of it. */
+enum status training_meter_begin(struct training *t, struct error *err);
+void training_meter_count(struct training *t);
+void training_meter_fill(struct training *t, struct rank_summary *s);
+void training_meter_end(struct training *t);
 enum status training_agree(struct training *t, struct error *err);
 enum status training_open_engine(struct training *t, struct error *err);
 
@@ -193,6 +214,8 @@ struct candidate {
 	char why[160];		      /* it can't be run */
 };
 enum { CANDIDATES_MAX = 4096 };
+/* Where ranks of this machine find room: GPUs, if --device means some, otherwise cores. */
+int training_places(const struct config *c);
 int training_candidates(const struct config *c, int cores, bool threads,
 			struct candidate *list);
 void training_apply(struct config *c, const struct candidate *x);

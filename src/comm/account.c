@@ -8,6 +8,18 @@ void comm_observe(struct comm *world, struct pace *pace, struct records *records
 	world->records = records;
 }
 
+void comm_set_stamp(struct comm *world, int64_t (*stamp)(void *arg), void *arg)
+{
+	world->stamp = stamp;
+	world->stamp_arg = arg;
+}
+
+void comm_set_chores(struct comm *world, bool (*chores)(void *arg), void *arg)
+{
+	world->chores = chores;
+	world->chores_arg = arg;
+}
+
 struct comm_times comm_times(const struct comm *world)
 {
 	return world->times;
@@ -94,23 +106,65 @@ void comm_record_end(const struct comm *world, const struct comm_request *r)
 	records_add(world->records, &what);
 }
 
-/* Until the last partner has come, the rank has lost its time; from then on it is the
-   transfer's. */
-void comm_account(struct comm *world, const struct comm_request *r, int64_t begin)
+int64_t comm_moment(const struct comm *world)
 {
-	int64_t end = pace_now(world->pace), met = r->ready < begin ? begin : r->ready;
-	struct record what;
+	return world->stamp ? world->stamp(world->stamp_arg) : pace_now(world->pace);
+}
 
-	if (met > end)
-		met = end;
-	world->times.lost += met - begin;
-	world->times.busy += end - met;
-	if (end == begin || !world->records || !world->records->capacity)
-		return;
-	what = record_of(r);
+static void record_wait(const struct comm *world, const struct comm_request *r, int64_t begin,
+			int64_t end)
+{
+	struct record what = record_of(r);
+
 	what.of = what.kind;
 	what.kind = RECORD_WAIT;
 	what.begin = begin;
 	what.end = end;
+	what.stamped = world->stamp != NULL;
 	records_add(world->records, &what);
+}
+
+/* Until the last partner has come, the rank has lost its time; from then on it is the
+   transfer's. */
+void comm_account(struct comm *world, const struct comm_request *r, int64_t begin)
+{
+	int64_t end = comm_moment(world), met = r->ready < begin ? begin : r->ready;
+
+	if (world->stamp) { /* whose time it was is known when stamps are */
+		record_wait(world, r, begin, end);
+		return;
+	}
+	if (met > end)
+		met = end;
+	world->times.lost += met - begin;
+	world->times.busy += end - met;
+	if (end != begin && world->records && world->records->capacity)
+		record_wait(world, r, begin, end);
+}
+
+void comm_note_beside(const struct comm_request *r, const int64_t stamps[2])
+{
+	struct comm *world = r->comm->world;
+	struct record what = record_of(r);
+
+	comm_count(world, r);
+	if (!world->stamp || !stamps)
+		return;
+	what.begin = stamps[0];
+	what.end = stamps[1];
+	what.stamped = true;
+	records_add(world->records, &what);
+}
+
+int64_t comm_begin_beside(const struct comm_request *r)
+{
+	return comm_moment(r->comm->world);
+}
+
+void comm_end_beside(const struct comm_request *r, int64_t begin)
+{
+	const struct comm *world = r->comm->world;
+
+	if (world->stamp)
+		record_wait(world, r, begin, comm_moment(world));
 }

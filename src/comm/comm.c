@@ -5,11 +5,13 @@
 #include <assert.h>
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 enum {
 	LINGER_NS = 200 * 1000, /* before sleeping */
 	LOOKS = 32,		/* from one look at the clock to the next */
 	LONG_NS = 500 * 1000,	/* for another to have the core */
+	NAP_NS = 20 * 1000,	/* between looks at something else */
 	SELDOM = 16,		/* times that it took, until the core is handed on again */
 };
 
@@ -179,6 +181,16 @@ static void publish(const struct comm_request *r)
 	status->kind = r->kind; /* last: it says that the others are valid */
 }
 
+void comm_wait_beside(struct comm *world, bool waits)
+{
+	struct comm_request r = {.kind = REQUEST_COLLECTIVE, .comm = world, .op = COMM_BARRIER};
+
+	if (waits)
+		publish(&r);
+	else if (world->status)
+		world->status->kind = REQUEST_NONE;
+}
+
 /* Forget a request that will never be done: its memory is the caller's again. */
 static void forget(struct comm *world, struct comm_request *r)
 {
@@ -242,6 +254,19 @@ static enum status check_whole(struct comm *world, struct error *err)
 	return st;
 }
 
+/* Until it is done, or nothing else is left to do. */
+static bool do_chores(struct comm *world, struct comm_request *r)
+{
+	struct timespec nap = {.tv_nsec = NAP_NS};
+
+	while (world->chores && world->chores(world->chores_arg)) {
+		if (comm_test(r))
+			return true;
+		nanosleep(&nap, NULL);
+	}
+	return comm_test(r);
+}
+
 static enum status wait_until_done(struct comm_request *r, struct error *err)
 {
 	enum status st = OK;
@@ -250,7 +275,7 @@ static enum status wait_until_done(struct comm_request *r, struct error *err)
 	if (comm_test(r))
 		return OK;
 	world->waiting = true;
-	if (linger(world, r))
+	if (do_chores(world, r) || linger(world, r))
 		goto out;
 	publish(r);
 	while (!comm_test(r)) {
@@ -277,7 +302,7 @@ enum status comm_wait(struct comm_request *r, struct error *err)
 	if (r->kind == REQUEST_NONE)
 		return OK;
 	world = r->comm->world;
-	begin = pace_now(world->pace);
+	begin = comm_moment(world);
 	TRY(wait_until_done(r, err));
 	pace_reach(world->pace, r->carried > r->ready ? r->carried : r->ready);
 	comm_account(world, r, begin);

@@ -159,11 +159,36 @@ enum comm_order { COMM_IN_RANK_ORDER, COMM_IN_TREE };
 void comm_set_order(struct comm *c, enum comm_order order);
 enum comm_order comm_order(const struct comm *c);
 
+/* The devices of the members where they reach each other by themselves, see device.h, for who
+   moves their memory; NULL: they do not. Borrowed, and never looked into here. */
+struct device_group;
+void comm_set_devices(struct comm *c, struct device_group *devices);
+struct device_group *comm_devices(const struct comm *c);
+
 /* The rank's time, for a virtual one, and where requests are recorded; both borrowed. */
 void comm_observe(struct comm *world, struct pace *pace, struct records *records);
+/* Waits are recorded from a stamp (see records.h) that is taken before to one behind, until
+   stamp is NULL again; comm_times do not count them. */
+void comm_set_stamp(struct comm *world, int64_t (*stamp)(void *arg), void *arg);
+/* Called before this rank waits for long: there is something else that it has to do for others,
+   who may be waited for. It says whether more of it will come; then it is called again and
+   again, until that is done too. It may start requests. NULL: nothing. */
+void comm_set_chores(struct comm *world, bool (*chores)(void *arg), void *arg);
 struct comm_times comm_times(const struct comm *world);
 /* Bytes of all messages and collectives that this rank has started. */
 struct comm_traffic comm_traffic(const struct comm *world);
+/*
+ * A message or collective that the members' devices exchange by themselves, described as a
+ * request that is never started. It counts like others, and is recorded like them: from a stamp
+ * to a stamp, where stamps are set (or NULL: it is not); so is the wait for it, between begin
+ * and end.
+ */
+void comm_note_beside(const struct comm_request *r, const int64_t stamps[2]);
+int64_t comm_begin_beside(const struct comm_request *r);
+void comm_end_beside(const struct comm_request *r, int64_t begin);
+/* The rank waits for its device from now on, which exchanges with those of the others: so
+   whoever watches does not take it for one that hangs. Or it has waited. */
+void comm_wait_beside(struct comm *world, bool waits);
 /* Where the rank is in its work, for errors: text that may change, in at least COMM_PLACE
    bytes; borrowed. */
 void comm_set_place(struct comm *world, const char *text);

@@ -51,6 +51,16 @@ enum comm_order comm_order(const struct comm *c)
 	return c->order;
 }
 
+void comm_set_devices(struct comm *c, struct device_group *devices)
+{
+	c->devices = devices;
+}
+
+struct device_group *comm_devices(const struct comm *c)
+{
+	return c->devices;
+}
+
 void comm_slice(const struct comm *c, size_t n, int member, size_t *begin, size_t *end)
 {
 	*begin = (size_t)part_begin((int64_t)n, member, c->size);

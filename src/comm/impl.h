@@ -31,6 +31,7 @@ struct comm {
 	int *members; /* numbers in the world */
 	enum comm_purpose purpose;
 	enum comm_order order;
+	struct device_group *devices; /* see comm_set_devices */
 	/* Of the world only: requests under way, oldest first. */
 	struct comm_request *first, *last;
 	int remotes;		    /* of them, those with another machine */
@@ -39,11 +40,15 @@ struct comm {
 	bool failed;		    /* a wait has: its peers may still be at our memory */
 	int64_t sleep_until;	    /* ns: until then without lingering */
 	/* Where a thread of the transport's moves remote requests on too, both hold this. */
-	pthread_mutex_t *lock;	 /* or NULL */
-	pthread_cond_t started;	 /* there is a remote request again */
-	_Atomic bool waiting;	 /* the rank itself moves them on at the moment */
-	struct pace *pace;	 /* or NULL: the machine's */
-	struct records *records; /* or NULL */
+	pthread_mutex_t *lock;	     /* or NULL */
+	pthread_cond_t started;	     /* there is a remote request again */
+	_Atomic bool waiting;	     /* the rank itself moves them on at the moment */
+	struct pace *pace;	     /* or NULL: the machine's */
+	struct records *records;     /* or NULL */
+	int64_t (*stamp)(void *arg); /* or NULL */
+	void *stamp_arg;
+	bool (*chores)(void *arg); /* or NULL */
+	void *chores_arg;
 	struct comm_times times;
 	struct comm_traffic traffic;
 	int64_t worked;	     /* ns of the rank's time that transports have worked on data */
@@ -121,9 +126,11 @@ struct offer {
 void comm_collectives_differ(struct comm *c, struct offer a, struct offer b);
 void comm_messages_differ(const struct comm_request *r, size_t sent);
 
-/* account.c: a request begins; it is over; and: the rank has waited for it since begin. */
+/* account.c: a request begins; it is over; the rank's time, or a stamp, before it waits for
+   something; and: it has waited for it since then. */
 void comm_count(struct comm *world, const struct comm_request *r);
 void comm_record_end(const struct comm *world, const struct comm_request *r);
+int64_t comm_moment(const struct comm *world);
 void comm_account(struct comm *world, const struct comm_request *r, int64_t begin);
 
 /* Move everything on that can be moved, in the order in which it was started, with the

@@ -1,6 +1,9 @@
 /* batch.c - batch = dp * micro-batches * their size; see config.h */
 #include "config/config.h"
 #include "base/limits.h"
+#include "base/util.h"
+
+#include <limits.h>
 
 /* The nearest value of at most, and of at least, batch that a divisor divides. */
 static enum status not_divisible(const struct config *c, int64_t divisor, int m,
@@ -20,11 +23,27 @@ static enum status not_divisible(const struct config *c, int64_t divisor, int m,
 	return HINT(err, "--batch %lld would", (long long)above);
 }
 
+/* Rows are counted in an int, of all replicas too. */
+int config_batch_max(const struct config *c)
+{
+	return config_is_language(c) ? imin(BATCH_MAX, INT_MAX / c->context) : BATCH_MAX;
+}
+
+static enum status check_rows(const struct config *c, struct error *err)
+{
+	if (c->batch <= config_batch_max(c))
+		return OK;
+	FAIL(err, ERR_USAGE,
+	     "--batch %d of --context %d are %lld tokens of a step, at most %d can be",
+	     c->batch, c->context, (long long)c->batch * c->context, INT_MAX);
+	return HINT(err, "--batch %d is the most", config_batch_max(c));
+}
+
 /*
  * batch = dp * M * S: two of batch, M and S give the third. Where all three are given and
  * contradict each other, what the command line says beats what a file says.
  */
-enum status config_resolve_batch(struct config *c, struct error *err)
+static enum status resolve(struct config *c, struct error *err)
 {
 	enum option_source batch = options_source(&c->values, "batch");
 	enum option_source m = options_source(&c->values, "micro-batches");
@@ -32,8 +51,6 @@ enum status config_resolve_batch(struct config *c, struct error *err)
 	bool use_size = c->micro_batch_size > 0;
 	int64_t product;
 
-	if (c->as_if_dp)
-		return config_resolve_batch_as_if(c, err);
 	/* A file has all three: what changed on the command line makes the size follow. */
 	if (use_size && s == SOURCE_FILE && m != SOURCE_DEFAULT &&
 	    (batch > s || m > s || options_source(&c->values, "dp") > s))
@@ -68,4 +85,14 @@ enum status config_resolve_batch(struct config *c, struct error *err)
 	}
 	c->batch = (int)product;
 	return OK;
+}
+
+enum status config_resolve_batch(struct config *c, struct error *err)
+{
+	enum status st;
+
+	TRY(c->as_if_dp ? config_resolve_batch_as_if(c, err) : resolve(c, err));
+	TRY(check_rows(c, err));
+out:
+	return st;
 }

@@ -183,6 +183,8 @@ enum status config_lr_schedule(const struct config *c, struct lr_schedule *s,
 enum status config_read_as_if(struct config *c, struct error *err);
 enum status config_resolve_as_if(struct config *c, struct error *err);
 enum status config_resolve_batch_as_if(struct config *c, struct error *err);
+/* Samples of a step that there can be. */
+int config_batch_max(const struct config *c);
 /* When the grid is known: what two of batch, micro-batches and their size leave open. */
 enum status config_resolve_batch(struct config *c, struct error *err);
 

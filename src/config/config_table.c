@@ -31,7 +31,7 @@ const char *const progress_names[] = {NAMES_OF(CONFIG_PROGRESSES)};
 static const struct option options[] = {
 	{"dp", .group = "Grid", .type = OPTION_INT, AT(dp), .initial = "1", .zero = "auto",
 	 .meta = "N", .min = 1, .max = RANKS_MAX,
-	 .help = "data-parallel replicas; auto: for one of the three what the others leave of the ranks or cores, for more what --plan finds"},
+	 .help = "data-parallel replicas; auto: for one of the three what the others leave of the ranks, GPUs or cores, for more what --plan finds"},
 	{"pp", .group = "Grid", .type = OPTION_INT, AT(pp), .initial = "1", .zero = "auto",
 	 .meta = "N", .min = 1, .max = RANKS_MAX, .help = "pipeline stages"},
 	{"mp", "tp", .group = "Grid", .type = OPTION_INT, AT(mp), .initial = "1", .zero = "auto",
@@ -83,8 +83,8 @@ static const struct option options[] = {
 	{"vocab", .group = "Language model", .type = OPTION_INT, AT(vocab), .initial = "auto", .zero = "auto",
 	 .meta = "N", .min = 2, .max = DIM_MAX, .help = "tokens that there are; auto: those of the tokenizer, or 256 of made-up data"},
 	{"tokenizer", .group = "Language model", .type = OPTION_STRING, TEXT_AT(tokenizer), .initial = "auto",
-	 .meta = "auto|byte|char|bpe|FILE", .help = "how text becomes tokens: bytes, characters, learned pieces (--vocab of them), or a tokenizer.json; "
-	 "see kolm tokenizer"},
+	 .meta = "auto|byte|char|bpe|FILE", .help = "how text becomes tokens: bytes, characters, learned pieces (--vocab of them), or a tokenizer.json (see "
+	 "kolm tokenizer); auto: char if there are at most 256 characters, otherwise bpe"},
 	{"no-bias", .group = "Language model", .type = OPTION_FLAG, AT(no_bias), .initial = "false",
 	 .help = "gpt: products and norms without a bias, as nanoGPT has it"},
 	{"gelu", .group = "Language model", CHOICE(gelu, gelu_names), .initial = "tanh",

@@ -7,6 +7,7 @@
 #include "model/models.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct setting {
 	const char *option, *value;
@@ -83,14 +84,17 @@ static const char *const of_mlp[] = {"depth", "widths", "activation", "norm", "r
 static const char *const of_gpt[] = {"no-bias", "gelu"};
 static const char *const of_llama[] = {"kv-heads", "rope-theta"};
 
+/* whose: the models that know them. */
 static enum status refuse(const struct config *c, const char *const *names, size_t n,
-			  const char *model, struct error *err)
+			  const char *model, const char *whose, struct error *err)
 {
 	for (size_t i = 0; i < n; i++)
 		if (options_source(&c->values, names[i]) == SOURCE_COMMAND_LINE) {
 			FAIL(err, ERR_USAGE, "--%s means nothing to --model %s", names[i],
 			     model);
-			return HINT(err, "leave it out, or choose another --model");
+			if (!strcmp(names[i], "depth"))
+				return HINT(err, "--layers is the number of its blocks");
+			return HINT(err, "leave it out, or use --model %s", whose);
 		}
 	return OK;
 }
@@ -112,7 +116,12 @@ static enum status check_sizes(const struct config *c, struct error *err)
 	if (kv && c->heads % kv) {
 		FAIL(err, ERR_USAGE, "--heads %d does not divide by --kv-heads %d", c->heads,
 		     kv);
-		return HINT(err, "every head of keys serves as many heads of queries");
+		while (c->heads % kv)
+			kv--;
+		return HINT(err,
+			    "--kv-heads %d would fit: each of them serves as many heads of "
+			    "queries",
+			    kv);
 	}
 	if (c->model == MODEL_LLAMA && c->dim / c->heads % 2) {
 		FAIL(err, ERR_USAGE, "heads of width %d: rotary positions turn pairs",
@@ -139,13 +148,14 @@ enum status config_check_language(struct config *c, struct error *err)
 	if (c->preset && options_source(&c->values, "model") < preset && c->model == MODEL_MLP)
 		c->model = MODEL_GPT;
 	if (!config_is_language(c))
-		return refuse(c, of_language, ARRAY_SIZE(of_language), "mlp", err);
+		return refuse(c, of_language, ARRAY_SIZE(of_language), "mlp", "gpt or llama",
+			      err);
 	TRY(refuse(c, of_mlp, ARRAY_SIZE(of_mlp), c->model == MODEL_GPT ? "gpt" : "llama",
-		   err));
+		   "mlp", err));
 	if (c->model == MODEL_GPT)
-		TRY(refuse(c, of_llama, ARRAY_SIZE(of_llama), "gpt", err));
+		TRY(refuse(c, of_llama, ARRAY_SIZE(of_llama), "gpt", "llama", err));
 	else
-		TRY(refuse(c, of_gpt, ARRAY_SIZE(of_gpt), "llama", err));
+		TRY(refuse(c, of_gpt, ARRAY_SIZE(of_gpt), "llama", "gpt", err));
 	TRY(apply(c, usual, SOURCE_FILE, err));
 	TRY(apply(c, settings_of((enum config_preset)c->preset), preset, err));
 	config_shorten_course(c);

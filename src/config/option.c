@@ -170,11 +170,13 @@ static enum status set_value(const struct option *o, const char *text,
 	case OPTION_STRING:
 		if (!text_is_utf8(text)) {
 			FAIL(err, ERR_USAGE, "--%s: the value is not valid UTF-8", o->name);
-			return HINT(err, "config.json could not hold it; rename the file");
+			return HINT(err, "no JSON file could hold it; a file can be renamed");
 		}
-		if (strlen(text) >= o->capacity)
-			return FAIL(err, ERR_USAGE, "--%s: %zu characters are too long",
-				    o->name, strlen(text));
+		if (strlen(text) >= o->capacity) {
+			FAIL(err, ERR_USAGE, "--%s: %zu bytes are too long", o->name,
+			     strlen(text));
+			return HINT(err, "there is room for %zu", o->capacity - 1);
+		}
 		memcpy(at, text, strlen(text) + 1);
 		return OK;
 	case OPTION_FLAG:

@@ -65,6 +65,10 @@ static const struct entry environment[] = {
 	{"KOLM_CUDA_LIBRARY",
 	 "A folder that the CUDA libraries are taken from, and no others: for tests on a "
 	 "simulated CUDA."},
+	{"KOLM_NCCL",
+	 "0 has GPUs of different ranks exchange through memory of the host, also where there is NCCL."},
+	{"CUDA_DEVICE_MAX_CONNECTIONS",
+	 "Less than 32 is raised to that: queues of a GPU that share a connection could wait for each other for ever."},
 	{"CUDA_HOME, CUDA_PATH",
 	 "Where the CUDA toolkit is, if its libraries are not where the loader looks."},
 	{"KOLM_MPI_HOSTS",

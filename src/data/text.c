@@ -100,12 +100,13 @@ static enum status check_vocabulary(struct data *d, const struct data_options *o
 	return HINT(err, "use --vocab %d or more, or leave it out", tokens);
 }
 
+/* is_fixed: the context is that of a trained model. */
 static enum status too_short(const struct data *d, const char *what, uint64_t tokens,
-			     struct error *err)
+			     bool is_fixed, struct error *err)
 {
 	FAIL(err, ERR_USAGE, "%s has %llu tokens: a sample of --context %d takes %lld", what,
 	     (unsigned long long)tokens, d->sequence, (long long)d->sequence + 1);
-	if (tokens < 3)
+	if (tokens < 3 || is_fixed)
 		return HINT(err, "use a longer text");
 	return HINT(err, "use a longer text, or a --context of %llu at most",
 		    (unsigned long long)tokens - 1);
@@ -126,7 +127,7 @@ static enum status cut(struct data *d, const struct data_options *o, struct erro
 
 	t->learned = (struct token_part){&t->tokens, 0, learned};
 	if (learned <= (uint64_t)d->sequence)
-		return too_short(d, "the text to learn from", learned, err);
+		return too_short(d, "the text to learn from", learned, false, err);
 	t->held_out =
 		other ? (struct token_part){&t->test, 0, t->test.count}
 		      : (struct token_part){&t->tokens, learned, t->tokens.count - learned};
@@ -135,7 +136,7 @@ static enum status cut(struct data *d, const struct data_options *o, struct erro
 	d->held_out = min64(t->windows, o->evaluated ? o->evaluated
 						     : ceil_div(DATA_EVALUATED, d->sequence));
 	if (other && !d->held_out)
-		return too_short(d, "the text of --test", t->test.count, err);
+		return too_short(d, "the text of --test", t->test.count, false, err);
 	return OK;
 }
 
@@ -263,7 +264,7 @@ enum status data_open_text_like(struct data *d, const struct data_options *o,
 	d->text.held_out = (struct token_part){&d->text.tokens, 0, d->text.tokens.count};
 	d->held_out = d->text.windows = windows_of(d, &d->text.held_out);
 	if (!d->held_out)
-		st = too_short(d, "the text", d->text.tokens.count, err);
+		st = too_short(d, "the text", d->text.tokens.count, true, err);
 out:
 	if (st != OK)
 		data_close(d);

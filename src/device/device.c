@@ -6,9 +6,11 @@
 #include "base/util.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *memory_kind_name(enum memory_kind kind)
 {
@@ -101,6 +103,25 @@ void device_close(struct device *dev)
 	free(dev);
 }
 
+static device_loss *on_loss;
+
+void device_on_loss(device_loss *fn)
+{
+	on_loss = fn;
+}
+
+void device_lost(struct error *err)
+{
+	static atomic_flag known = ATOMIC_FLAG_INIT;
+
+	while (atomic_flag_test_and_set(&known))
+		pause(); /* another thread has seen it first, and ends us all */
+	if (on_loss)
+		on_loss(err);
+	error_print(err);
+	_exit(error_exit_code(err->code));
+}
+
 const char *device_description(const struct device *dev)
 {
 	return dev->description;
@@ -116,9 +137,29 @@ int device_cores(const struct device *dev)
 	return dev->cores;
 }
 
+const char *device_id(const struct device *dev)
+{
+	return dev->id;
+}
+
+void device_set_shared(struct device *dev, int ranks, int most)
+{
+	size_t n = strlen(dev->description);
+
+	dev->shared_by = most;
+	if (ranks > 1)
+		snprintf(dev->description + n, sizeof(dev->description) - n,
+			 ", shared by %d ranks", ranks);
+}
+
 int device_shared_by(const struct device *dev)
 {
 	return dev->shared_by;
+}
+
+bool device_measure(struct device *dev, struct device_reading *r)
+{
+	return dev->ops->measure && dev->ops->measure(dev, r);
 }
 
 bool device_is_virtual(const struct device *dev)
@@ -129,6 +170,13 @@ bool device_is_virtual(const struct device *dev)
 const struct links *device_links(const struct device *dev)
 {
 	return dev->links;
+}
+
+void device_listen(struct device *dev, operation_listener *listener, void *arg)
+{
+	assert(device_is_virtual(dev));
+	dev->listener = listener;
+	dev->listener_arg = arg;
 }
 
 const struct memory_account *device_memory(const struct device *dev)
@@ -295,36 +343,4 @@ enum status device_reserve_attention(struct device *dev, int keys, int width, st
 void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int parts), void *arg)
 {
 	dev->ops->parallel(dev, fn, arg);
-}
-
-struct device_event device_mark(struct device *dev, enum device_queue queue)
-{
-	return dev->ops->mark ? dev->ops->mark(dev, queue) : (struct device_event){queue, 0};
-}
-
-void device_await(struct device *dev, enum device_queue queue, struct device_event event)
-{
-	if (dev->ops->await)
-		dev->ops->await(dev, queue, event);
-}
-
-void device_finish(struct device *dev)
-{
-	if (dev->ops->finish)
-		dev->ops->finish(dev);
-}
-
-void *device_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
-			enum host_access access)
-{
-	if (!dev->ops->host_begin)
-		return memory;
-	return dev->ops->host_begin(dev, queue, memory, bytes, access);
-}
-
-void device_host_end(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
-		     enum host_access access)
-{
-	if (dev->ops->host_end)
-		dev->ops->host_end(dev, queue, memory, bytes, access);
 }

@@ -12,7 +12,9 @@
 #include "base/exact.h"
 #include "base/links.h"
 #include "base/pace.h"
+#include "base/records.h"
 #include "device/kernel.h"
+#include "device/operation.h"
 
 struct device; /* opaque, see impl.h */
 
@@ -37,12 +39,12 @@ struct memory_account {
 };
 
 struct device_options {
-	int threads;	   /* 0: one per core */
-	bool pin;	   /* keep every thread on a core of its own */
-	bool crowded;	   /* others compute on the same cores: never spin */
-	uint64_t memory;   /* limit in bytes; 0: none */
-	int rank, ranks;   /* that it is for, of so many: virtual devices may differ */
-	int local, locals; /* the same of the ranks on this machine, which take GPUs in turn */
+	int threads;	 /* 0: one per core */
+	bool pin;	 /* keep every thread on a core of its own */
+	bool crowded;	 /* others compute on the same cores: never spin */
+	uint64_t memory; /* limit in bytes; 0: none */
+	int rank, ranks; /* that it is for, of so many: virtual devices may differ */
+	int local;	 /* number of the rank on this machine, where they take GPUs in turn */
 	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
 	/* The CPU's table of kernels: reference, generic, avx2, avx512, avx512bf16,
 	   emulated; NULL: the best. */
@@ -61,10 +63,20 @@ enum status device_open(struct device **out, const char *spec, const struct devi
 			struct error *err);
 void device_close(struct device *dev);
 
+/*
+ * A device that fails while it computes ends the process, since kernels can't hand anything up:
+ * fn is called, once, by the thread that has seen it, with what there is to say, and ends the
+ * process. Without one that is printed, and the exit code is 1.
+ */
+typedef void device_loss(const struct error *err);
+void device_on_loss(device_loss *fn);
+
 /* Does it compute nothing and only take time? Then its memory holds nothing and is not to be
    touched. The links of such a device, else NULL. */
 bool device_is_virtual(const struct device *dev);
 const struct links *device_links(const struct device *dev);
+/* Be told what such a device is asked for, in its order; NULL: no more. */
+void device_listen(struct device *dev, operation_listener *listener, void *arg);
 
 /* A table of kernels that this CPU has beside the one of that name (NULL: the best), with sums
    in another order and not much slower; or NULL. */
@@ -74,8 +86,20 @@ const char *device_other_kernels(const char *used);
 const char *device_description(const struct device *dev);
 int device_threads(const struct device *dev);
 int device_cores(const struct device *dev);
-/* Ranks that compute on the same GPU, itself among them; 0: it shares nothing but a machine. */
+/* Which GPU it is, the same for every process of this machine; "": it is none. */
+const char *device_id(const struct device *dev);
+/* So many ranks compute on this GPU, this one among them, and so many on that with most. */
+void device_set_shared(struct device *dev, int ranks, int most);
+/* The latter; 0: nobody has said so. */
 int device_shared_by(const struct device *dev);
+/* How a GPU is, as its driver sees it, whoever uses it: what nvidia-smi shows. NAN: unknown. */
+struct device_reading {
+	double busy; /* share of the last moments (a second at most) in which it did anything */
+	double bytes; /* of its memory that are in use */
+	double celsius, watts;
+};
+/* False: there is nobody to ask. Takes no part in what is computed; by any thread. */
+bool device_measure(struct device *dev, struct device_reading *r);
 const struct memory_account *device_memory(const struct device *dev);
 
 /*
@@ -115,7 +139,20 @@ void device_parallel(struct device *dev, void (*fn)(void *arg, int part, int par
  * go to QUEUE_COMPUTE. An event is all that was put into a queue so far: another queue, or the
  * host, can wait for it.
  */
-enum device_queue { QUEUE_COMPUTE, QUEUE_SEND, QUEUE_RECEIVE, QUEUE_COUNT };
+enum device_queue {
+	QUEUE_COMPUTE,
+	QUEUE_SEND,
+	QUEUE_RECEIVE,
+	/* Those of groups of devices, see device_join: what adds up, in one order; and each way
+	   that messages go, since one may have to wait while another goes on. */
+	QUEUE_SUMS,
+	QUEUE_FORWARD_OUT,
+	QUEUE_FORWARD_IN,
+	QUEUE_BACKWARD_OUT,
+	QUEUE_BACKWARD_IN,
+	QUEUE_COUNT,
+	QUEUE_HOST_COUNT = QUEUE_SUMS, /* the host's: before these */
+};
 struct device_event {
 	enum device_queue queue;
 	uint64_t number;
@@ -127,13 +164,92 @@ void device_await(struct device *dev, enum device_queue queue, struct device_eve
 /* Until all that was put into the queues is done: for who measures. */
 void device_finish(struct device *dev);
 
+/*
+ * When something happened in the queues of a device that works beside the host only the device
+ * knows. Such a one, once it is observed, takes the time itself: a stamp is put into a queue
+ * like work, and gets its time, in ns of clock_ns(), when all before it is done. From then on
+ * copies go into the records too, and that QUEUE_COMPUTE stood still for them. On other devices
+ * observing does nothing.
+ */
+enum status device_observe(struct device *dev, struct records *records, struct error *err);
+bool device_has_stamps(const struct device *dev);
+int64_t device_stamp(struct device *dev, enum device_queue queue);
+/* Finish, and compare the device's clock with the machine's: by how many ns times may be off.
+ */
+int64_t device_settle(struct device *dev);
+/* After device_settle or device_finish; only the last DEVICE_STAMPS are remembered. */
+enum { DEVICE_STAMPS = 1 << 17 };
+int64_t device_time_of(struct device *dev, int64_t stamp);
+
 enum host_access { HOST_READS = 1, HOST_WRITES = 2, HOST_READS_WRITES = 3 };
 /* When all that is in the queue, and all that it awaits, is done. */
 void *device_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
 			enum host_access access);
+/* Have what the host will read fetched, without waiting for it: device_host_begin does then. Is
+   it there, as far as it was asked for? */
+void device_host_ask(struct device *dev, enum device_queue queue, void *memory, size_t bytes);
+bool device_host_has(struct device *dev, const void *memory);
 /* What the host has written is there for what is put into the queue from now on. */
 void device_host_end(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
 		     enum host_access access);
+
+/*
+ * Devices of several ranks may reach each other without the host. Every rank shows what its own
+ * can (a card); those of some ranks may join if none of them says why not, and all go through
+ * the same. Then one of them makes a ticket, and all join with it: it returns when all have.
+ *
+ * An exchange goes into the group's queue, behind all that was computed so far, and the event
+ * says when it is over here: the host waits for nothing. Members make the same calls in the
+ * same order, in all groups of a queue together; a message waits in its queue until the other
+ * side has come. Elements are added up in an order of the group's own, the same for all
+ * members, and 16-bit sums may be rounded on the way.
+ */
+struct device_card {
+	char why[96];	  /* it can't; "": it can */
+	char through[32]; /* what: "NCCL 2.28.9" */
+	unsigned char device[16];
+};
+struct device_ticket {
+	char bytes[128];
+};
+struct device_group; /* opaque, see impl.h */
+
+void device_introduce(struct device *dev, struct device_card *card);
+/* All cards are there: those of ranks that share a device say so, since what waits on it for
+   other devices keeps it from who shares it. */
+void device_compare(struct device_card *cards, int n);
+/* Otherwise why not. */
+bool device_may_join(const struct device_card *const *cards, int n, char *why, size_t size);
+enum status device_found(struct device *dev, struct device_ticket *ticket, struct error *err);
+/* As member `rank` of so many. In a queue of messages there are two: the first sends. */
+enum status device_join(struct device *dev, const struct device_ticket *ticket, int size,
+			int rank, enum device_queue queue, struct device_group **out,
+			struct error *err);
+/* All that it has exchanged is over; or something has failed, and nobody waits. Takes NULL. */
+void device_leave(struct device_group *g, bool failed);
+
+/* In place, over n elements of which member i has slice i: see enum comm_op, which is the same
+   with another name; and messages. */
+enum exchange_kind {
+	EXCHANGE_ALLREDUCE,
+	EXCHANGE_REDUCE_SCATTER,
+	EXCHANGE_ALLGATHER,
+	EXCHANGE_BROADCAST,
+	EXCHANGE_SCATTER,
+	EXCHANGE_GATHER,
+	EXCHANGE_SEND,
+	EXCHANGE_RECEIVE,
+};
+struct device_exchange {
+	enum exchange_kind kind;
+	void *data;
+	size_t n;
+	enum dtype type;
+	int peer; /* the other one; or the root */
+};
+/* stamps: of its begin and end, where there are stamps. */
+struct device_event device_exchange(struct device_group *g, const struct device_exchange *x,
+				    int64_t stamps[2]);
 
 /* Weights are kept in a layout of the device's own: elements, and rows in and out. Behind all
    that was computed so far. */

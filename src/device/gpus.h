@@ -17,6 +17,8 @@ struct gpu_info {
 	char driver[16];    /* "cuda", "opencl" */
 	int number;	    /* that the driver gives it */
 	char name[96];	    /* as its maker calls it */
+	char id[48];	    /* which one it is, for every process of this machine */
+	char bus[32];	    /* where it is plugged in, "0000:01:00.0"; "": not known */
 	char version[96];   /* of driver or platform, for people and for caches */
 	uint64_t memory;    /* bytes */
 	uint64_t largest;   /* allocation; 0: any */

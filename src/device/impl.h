@@ -4,6 +4,9 @@
 
 #include "device/device.h"
 
+/* It can't go on; see device_on_loss. */
+_Noreturn void device_lost(struct error *err);
+
 struct allocation;
 struct device_ops {
 	const char *name;
@@ -89,6 +92,25 @@ struct device_ops {
 			    size_t bytes, enum host_access access);
 	void (*host_end)(struct device *dev, enum device_queue queue, void *memory,
 			 size_t bytes, enum host_access access);
+	/* NULL: the host's view is there when it is asked for. */
+	bool (*host_ask)(struct device *dev, enum device_queue queue, void *memory,
+			 size_t bytes); /* false: there are too many */
+	bool (*host_asked)(struct device *dev, const void *memory); /* and not begun yet */
+	bool (*host_has)(struct device *dev, const void *memory);
+	bool (*measure)(struct device *dev, struct device_reading *r);
+	/* Stamps, of what works beside the host; observe makes room for them. */
+	enum status (*observe)(struct device *dev, struct error *err);
+	int64_t (*stamp)(struct device *dev, enum device_queue queue);
+	int64_t (*settle)(struct device *dev);
+	int64_t (*time_of)(struct device *dev, int64_t stamp);
+	/* Groups of devices; where introduce is NULL, or says why not, there are none. */
+	void (*introduce)(struct device *dev, struct device_card *card);
+	enum status (*found)(struct device *dev, struct device_ticket *ticket,
+			     struct error *err);
+	enum status (*join)(struct device_group *g, const struct device_ticket *ticket,
+			    int size, int rank, struct error *err);
+	void (*leave)(struct device_group *g, bool failed);
+	void (*exchange)(struct device_group *g, const struct device_exchange *x);
 };
 
 struct allocation {
@@ -104,16 +126,26 @@ struct device {
 	const struct device_ops *ops;
 	void *state; /* the implementation's own */
 	char description[192];
+	char id[48]; /* see device_id */
 	int threads, cores;
-	int shared_by;		   /* so many ranks; 0: it is this one's own */
+	int shared_by;		   /* see device_set_shared */
 	bool plan;		   /* see device_options */
 	uintptr_t next;		   /* address that a plan hands out */
 	const struct links *links; /* of a virtual one, or NULL */
 	struct memory_account account;
 	struct allocation *allocations;
-	device_source *source; /* of shared memory, or NULL */
-	device_sink *sink;     /* where it goes, or NULL */
+	struct records *records; /* with stamps in them; NULL: nobody observes */
+	device_source *source;	 /* of shared memory, or NULL */
+	device_sink *sink;	 /* where it goes, or NULL */
 	void *source_arg;
+	operation_listener *listener; /* of a virtual one, or NULL */
+	void *listener_arg;
+};
+
+struct device_group {
+	struct device *dev;
+	enum device_queue queue;
+	void *state; /* the implementation's own */
 };
 
 /* All devices: device_NAME is the implementation, and how one asks for it. */

@@ -8,10 +8,9 @@
 #include "base/util.h"
 #include "engine/impl.h"
 #include "engine/predict_impl.h"
+#include "model/collective.h"
 
 #include <string.h>
-
-enum { UPDATE_SAMPLE = 1 << 20 }; /* elements that the optimizer is tried on */
 
 /* A group begins together. */
 static enum status begin_group(struct trial *t, struct comm *group, struct error *err)
@@ -32,7 +31,9 @@ static enum status begin(struct trial *t, struct error *err)
 
 static double ms_since_begin(const struct trial *t)
 {
+	engine_wait_devices(t->e, true);
 	device_finish(t->e->dev);
+	engine_wait_devices(t->e, false);
 	return (double)(pace_now(t->e->options.pace) - t->begin) * 1e-6;
 }
 
@@ -79,7 +80,7 @@ static double time_leaves(struct trial *t, int chunk)
 {
 	const struct engine *e = t->e;
 	const struct chunk *c = &e->chunks[chunk];
-	int leaves = e->options.as_if_dp / e->options.grid.dp;
+	int leaves = tree_held(e->options.as_if_dp, e->options.grid.dp);
 	double before = ms_since_begin(t);
 
 	if (leaves < 2)
@@ -106,7 +107,7 @@ static enum status time_chunk(struct trial *t, int chunk, struct error *err)
 		if (split)
 			TRY(time_action(t, chunk, ACTION_W, &p->w, err));
 		else /* what of it comes behind the input's gradient */
-			p->w += (double)(pace_now(e->options.pace) - e->run.dx_ready) * 1e-6;
+			p->w += watch_ms_since(e, e->run.dx_ready);
 	}
 	for (int i = 0; i < e->sync.n_buckets; i++)
 		if (e->sync.buckets[i].chunk == chunk && !e->sync.buckets[i].deferred)
@@ -208,16 +209,13 @@ static enum status time_collective(struct trial *t, struct comm *group, enum com
 				   void *flat, enum dtype type, const struct bucket *b,
 				   double *ms, struct error *err)
 {
-	struct device *dev = t->e->dev;
-	void *at = flat_at(flat, type, b->begin), *host;
-	size_t n = b->end - b->begin, bytes = n * dtype_size(type);
 	enum status st;
 
-	host = device_host_begin(dev, QUEUE_COMPUTE, at, bytes, HOST_READS_WRITES);
+	device_finish(t->e->dev);
 	TRY(begin_group(t, group, err));
-	TRY(comm_run(group, op, host, n, type, 0, err));
+	TRY(collective_run(t->e->dev, group, op, flat_at(flat, type, b->begin),
+			   b->end - b->begin, type, err));
 	*ms = ms_since_begin(t);
-	device_host_end(dev, QUEUE_COMPUTE, at, bytes, HOST_READS_WRITES);
 out:
 	return st;
 }
@@ -265,25 +263,27 @@ out:
 	return st;
 }
 
-static double try_update(struct trial *t)
+/* An update that changes nothing: a rate of 0 for gradients of 0, with all that is remembered
+   kept whole. The first micro-batch writes the gradients anew. */
+static enum status time_update(struct trial *t, struct error *err)
 {
 	struct engine *e = t->e;
-	struct update u = e->optim.update;
-	float *at = t->arrays;
+	const struct weights *w = &e->weights;
+	struct update kept = e->optim.update, *u = &e->optim.update;
+	enum status st;
 
-	if (!at) {
-		sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED], !engine_looks(e));
-		return ms_since_begin(t);
-	}
-	u.param = at;
-	u.grad = at += t->n;
-	u.m = u.m ? at += t->n : NULL;
-	u.v = u.v ? at += t->n : NULL;
-	u.working = e->optim.master ? at + t->n : NULL;
-	u.working_type = e->optim.type;
-	u.grad_scale = u.correction1 = u.correction2 = 1;
-	device_update(e->dev, &u, t->n, &e->numbers[NUMBER_UNUSED]);
-	return t->n ? ms_since_begin(t) * (double)sync_state_size(&e->sync) / (double)t->n : 0;
+	if (!device_is_virtual(e->dev)) /* nothing is written there */
+		device_clear(e->dev, w->grad,
+			     w->size * dtype_size(w->grad_type) / sizeof(double));
+	u->lr = u->weight_decay = 0;
+	u->momentum = u->beta1 = u->beta2 = 1;
+	u->eps = u->grad_scale = u->correction1 = u->correction2 = 1;
+	TRY(begin(t, err));
+	sync_update(&e->sync, &e->optim, &e->numbers[NUMBER_UNUSED], !engine_looks(e));
+	t->row.rank->update = ms_since_begin(t);
+out:
+	*u = kept;
+	return st;
 }
 
 static enum status time_end(struct trial *t, struct error *err)
@@ -292,16 +292,11 @@ static enum status time_end(struct trial *t, struct error *err)
 	struct report sum;
 	enum status st;
 
-	TRY(begin(t, err));
-	c->update = try_update(t);
+	TRY(time_update(t, err));
 	if (engine_looks(t->e)) {
 		TRY(begin(t, err));
 		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
 		c->squares = ms_since_begin(t);
-	} else if (t->e->squares && t->arrays) { /* the update sums them, beside this */
-		TRY(begin(t, err));
-		sync_squares(&t->e->sync, &t->e->numbers[NUMBER_UNUSED]);
-		c->update += ms_since_begin(t);
 	}
 	TRY(begin(t, err));
 	TRY(engine_exchange(t->e, (struct report){0}, &sum, err));
@@ -311,32 +306,6 @@ out:
 }
 
 /* ---- all of it ---- */
-
-/* The optimizer is tried on the memory of the gradients, which the first micro-batch
-   overwrites: on as many elements as there are places for all that it reads and writes. */
-void trial_init(struct trial *t, struct engine *e)
-{
-	const struct update *u = &e->optim.update;
-	const struct weights *w = &e->weights;
-	size_t n = sync_state_size(&e->sync);
-
-	*t = (struct trial){.e = e};
-	if (device_is_virtual(e->dev))
-		return; /* nothing is written there */
-	t->floats = w->size * dtype_size(w->grad_type) / sizeof(float);
-	n = n < UPDATE_SAMPLE ? n : UPDATE_SAMPLE;
-	t->n = t->floats /
-	       (size_t)(2 + (u->m != NULL) + (u->v != NULL) + (e->optim.master != NULL));
-	t->n = (n < t->n ? n : t->n) / 16 * 16;
-	t->arrays = w->grad;
-}
-
-/* What pads the gradients is 0 again. */
-void trial_release(struct trial *t)
-{
-	if (t->arrays)
-		device_clear(t->e->dev, (double *)t->arrays, t->floats / 2);
-}
 
 /* The parts of a step, without messages between stages. */
 static enum status time_chunks(struct trial *t, struct error *err)

@@ -63,8 +63,10 @@ static void between_layers(void *arg, int layer, enum chunk_event event)
 		spoil_gradient(e, layer);
 		sync_layer_done(&e->sync, layer);
 	}
-	if (!e->options.base && event != CHUNK_INPUT)
+	if (!e->options.base && event != CHUNK_INPUT) {
+		messages_go_on(e);
 		comm_poke(e->options.world);
+	}
 }
 
 /* Already divided by what the mean runs over, so that micro-batches simply add up. The
@@ -293,7 +295,7 @@ static enum status backward_input(struct engine *e, const struct action *a,
 		run->pass.accumulate = accumulates(e, a);
 	}
 	TRY(chunk_backward_input(run, dx, weights, !e->options.base, err));
-	e->run.dx_ready = pace_now(e->options.pace);
+	e->run.dx_ready = watch_now(e);
 out:
 	return st;
 }
@@ -378,12 +380,6 @@ enum status engine_compute(struct engine *e, const struct action *a, const struc
 	struct watch w = watch_begin(e);
 	enum status st = compute(e, a, send, err);
 
-	if (!e->times.window) /* its end is not known yet */
-		e->times.window = -w.begin;
 	watch_end(e, w, kinds[a->kind], a);
-	if (a->kind == ACTION_B) {
-		e->times.kind_ns[RECORD_WEIGHT] += pace_now(e->options.pace) - e->run.dx_ready;
-		e->times.kind_count[RECORD_WEIGHT]++;
-	}
 	return st;
 }

@@ -1,7 +1,6 @@
 /* engine.c - making an engine; see engine.h */
 #include "engine/impl.h"
 #include "base/clock.h"
-#include "base/tree.h"
 #include "base/util.h"
 
 #include <assert.h>
@@ -275,7 +274,7 @@ static enum status build(struct engine *e, struct error *err)
 		.forward_only = o->forward_only,
 		.seed = o->seed,
 		.as_if = o->as_if_dp > 0,
-		.levels = o->as_if_dp ? tree_buffers(o->as_if_dp / o->grid.dp) : 1,
+		.levels = tree_buffers(tree_held(o->as_if_dp, o->grid.dp)),
 		.lines = o->as_if_dp ? o->grid.dp : 1, /* slices cut no line */
 		.share_params = (o->zero || o->grad_sync == SYNC_MASTER) && o->grid.dp > 1};
 	const struct schedule *schedule = o->forward_only ? &e->forward : o->schedule;
@@ -313,14 +312,16 @@ enum status engine_create(struct engine **out, struct device *dev,
 	assert(options->plan || comm_size(options->world) == e->ranks);
 	assert(!options->as_if_dp ||
 	       (tree_has(options->as_if_dp) && options->as_if_dp % options->grid.dp == 0 &&
-		options->micro_batches * options->grid.dp % options->as_if_dp == 0));
+		options->micro_batches % tree_held(options->as_if_dp, options->grid.dp) == 0));
 	assert(options->model->mp == options->model->held * options->grid.mp);
 	e->scaler = options->scaler;
 	if (e->scaler.scale == 0)
 		e->scaler.scale = 1;
 	if (options->grad_sync == SYNC_MASTER && options->grid.dp == 1)
 		e->options.grad_sync = SYNC_FLAT; /* a master without replicas */
-	TRY(build(e, err));
+	st = build(e, err);
+	e->failed = st != OK;
+	TRY(st);
 	*out = e;
 	e = NULL; /* the caller's now */
 out:
@@ -332,6 +333,7 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
+	engine_part_devices(e);
 	engine_close_sequence(e);
 	if (!e->options.plan) {
 		comm_give_back(e->options.world, e->passage.piece);

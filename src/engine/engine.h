@@ -115,6 +115,9 @@ enum dtype engine_grad_type(enum dtype type, int micro_batches);
 /* The options that it runs with. */
 const struct engine_options *engine_options(const struct engine *e);
 struct device *engine_device(const struct engine *e);
+/* What memory of GPUs goes through between ranks: "NCCL 2.28.9", or "host memory" and why; ""
+   where there are none. */
+const char *engine_between(const struct engine *e);
 /* Of the last step; of all so far. */
 const struct engine_times *engine_times(const struct engine *e);
 const struct traffic_count *engine_traffic(const struct engine *e);

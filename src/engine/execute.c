@@ -128,7 +128,7 @@ static enum status end_pipeline(struct engine *e, struct error *err)
 	if (x->ended)
 		return OK;
 	x->ended = true;
-	e->times.window += pace_now(e->options.pace);
+	watch_end_pipeline(e);
 	for (int i = 0; i < e->n_chunks * e->options.micro_batches; i++)
 		TRY(message_wait(e, &x->messages[i].send_backward, err));
 out:
@@ -195,6 +195,7 @@ static void begin(struct engine *e, const struct order *order)
 	int m = e->options.micro_batches;
 
 	x->order = order;
+	x->first_out = NULL;
 	x->ended = false;
 	for (int c = 0; c < e->n_chunks; c++) {
 		/* What is tried is neither the first nor the last, where there are others. */
@@ -228,6 +229,7 @@ enum status engine_execute(struct engine *e, const struct order *order, struct e
 		else
 			TRY(execute(e, &order->actions[i], following, &done, err));
 	}
+	messages_send_all(e);
 out:
 	return st;
 }

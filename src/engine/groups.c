@@ -84,6 +84,8 @@ enum status engine_open_groups(struct engine *e, struct error *err)
 	e->pipe = world;
 	if (device_is_virtual(e->dev))
 		TRY(open_links(e, ranks, err));
+	else if (e->ranks > 1)
+		TRY(engine_join_devices(e, err));
 out:
 	free(ranks);
 	return st;

@@ -57,7 +57,7 @@ static enum status try_parts(const struct lone *l, double **rows, struct error *
 	const struct grid *grid = &l->e->options.grid;
 	size_t size = cost_row_size(l->e);
 	struct coords at = l->e->at;
-	struct trial t;
+	struct trial t = {.e = l->e};
 	double *own;
 	enum status st;
 
@@ -66,12 +66,10 @@ static enum status try_parts(const struct lone *l, double **rows, struct error *
 	if (!*rows)
 		return FAIL(err, ERR_MEMORY, "no memory for what %d ranks do", l->e->ranks);
 	own = *rows + size * (size_t)l->e->number;
-	trial_init(&t, l->e);
 	TRY(trial_run(&t, own, err));
 	for (at.dp = 1; at.dp < grid->dp; at.dp++)
 		memcpy(*rows + size * (size_t)grid_rank(grid, at), own, size * sizeof(*own));
 out:
-	trial_release(&t);
 	return st;
 }
 

@@ -3,6 +3,7 @@
 #define KOLM_ENGINE_IMPL_H
 
 #include "base/exact.h"
+#include "base/tree.h"
 #include "engine/buffers.h"
 #include "engine/engine.h"
 #include "model/cache.h"
@@ -26,6 +27,23 @@ struct message {
 	struct view view;
 	size_t bytes;
 	bool out, started;
+	/* Of what is to be sent but is still fetched from the device: to whom, and which is
+	   next. */
+	bool fetched;
+	struct comm *comm;
+	int peer, channel;
+	struct message *next;
+	/* The devices move it by themselves: when it is over. Otherwise the request is. */
+	bool is_beside;
+	struct device_event over;
+};
+
+/* To or from the stage that activations, or their gradients, go to or come from: where the
+   devices of both reach each other. */
+struct way {
+	int peer;	/* rank */
+	uint64_t count; /* of messages so far */
+	struct device_group *devices;
 };
 
 /* The messages of a (chunk, micro-batch). */
@@ -52,13 +70,14 @@ struct execution {
 	double divisor; /* of the loss: samples that its mean runs over */
 	struct step_result *result;
 	struct messages *messages; /* (chunks, micro_batches) */
+	struct message *first_out; /* those that are still fetched, in their order */
 	int next[2];		   /* action up to which receives are posted, by direction */
 	int *dx_user;	   /* (chunks, DX_BUFFERS): the micro-batch that uses it, or -1 */
 	int *dx_turn;	   /* (chunks) */
 	int *weights_left; /* (chunks) weight gradients until the last */
 	struct computing now;
 	bool ended;	  /* the pipeline is through */
-	int64_t dx_ready; /* ns: when the last B had its input gradient */
+	int64_t dx_ready; /* watch_now: when the last B had its input gradient */
 	/* An evaluation: who wants the outputs of a micro-batch, or NULL. */
 	enum status (*take)(void *arg, struct view y, struct error *err);
 	void *take_arg;
@@ -80,6 +99,9 @@ struct engine {
 	struct comm *replicas, *slices; /* dp and mp groups; NULL where there is one of them */
 	struct comm *pipe;    /* for messages between stages: the world, unless it is virtual */
 	struct comm *holders; /* of what this stage and another one have; or NULL */
+	struct way ways[CHANNEL_BACKWARD + 1][2]; /* by channel; in, out */
+	bool is_joined;				  /* some group's devices reach each other */
+	char between[160]; /* what devices of different ranks exchange through, or "" */
 	struct chunk *chunks;
 	int n_chunks;
 	struct weights weights;
@@ -116,6 +138,7 @@ struct engine {
 	struct traffic_count traffic;
 	struct transcript *transcript; /* of what is computed, or NULL */
 	struct engine_times times;     /* of the step under way, or the last one */
+	int64_t first_record;	       /* of that step, of all that were ever added */
 	int step;		       /* the one under way */
 	double kept_at;		       /* ms */
 	bool failed;		       /* in the middle of something: it can only be freed */
@@ -137,7 +160,7 @@ static inline int engine_turn(const struct engine *e)
 {
 	const struct engine_options *o = &e->options;
 
-	return o->as_if_dp ? o->micro_batches * o->grid.dp / o->as_if_dp : o->micro_batches;
+	return o->micro_batches / tree_held(o->as_if_dp, o->grid.dp);
 }
 static inline int engine_leaf(const struct engine *e, int micro_batch)
 {
@@ -162,6 +185,13 @@ void engine_close_sequence(struct engine *e);
    stages that have the same tensor, if there are two, the one that counts it first. */
 enum status engine_open_groups(struct engine *e, struct error *err);
 bool engine_holders(const struct engine *e, int stages[2]);
+
+/* join.c: the devices of those groups, and of stages that send to each other, where they reach
+   each other without the host; before the groups are freed they part. */
+enum status engine_join_devices(struct engine *e, struct error *err);
+void engine_part_devices(struct engine *e);
+/* The host is about to wait for its device, and so for other ranks'; it has. */
+void engine_wait_devices(const struct engine *e, bool waits);
 
 /* step.c: fails if something has before; and: this has, nothing goes on. */
 enum status engine_check(const struct engine *e, struct error *err);
@@ -193,6 +223,9 @@ void message_send(struct engine *e, struct comm *c, int peer, enum engine_channe
 		  struct view v, int rows, struct message *m);
 void message_receive(struct engine *e, struct comm *c, int peer, enum engine_channel channel,
 		     struct view v, int rows, struct message *m);
+/* Send what was fetched meanwhile; is there more? Or: send all of it. */
+bool messages_go_on(struct engine *e);
+void messages_send_all(struct engine *e);
 /* Does nothing for what was never started or is over. */
 enum status message_wait(struct engine *e, struct message *m, struct error *err);
 
@@ -241,14 +274,23 @@ void transcript_top(struct engine *e, const struct chunk *c, struct view dy, int
 void transcript_losses(const struct engine *e, const double *losses);
 
 /* watch.c: the time that something takes this rank, without what is waiting or pause in
-   it. The action is NULL for what belongs to no micro-batch. */
+   it. The action is NULL for what belongs to no micro-batch. Now is a stamp of QUEUE_COMPUTE
+   where the device has such: what it takes is known at the end of the step. */
 struct watch {
 	int64_t begin, apart;
 };
+int64_t watch_now(const struct engine *e);
+/* When all that was put into queues is done. */
+double watch_ms_since(const struct engine *e, int64_t now);
 struct watch watch_begin(const struct engine *e);
 void watch_end(struct engine *e, struct watch w, enum record_kind kind, const struct action *a);
 /* The step as a whole. */
 void watch_begin_step(struct engine *e);
+void watch_end_pipeline(struct engine *e);
 void watch_end_step(struct engine *e);
+
+/* watch_device.c: the same where what was recorded has stamps. */
+void watch_begin_stamps(struct engine *e);
+void watch_end_stamps(struct engine *e, int64_t begin);
 
 #endif

@@ -39,14 +39,9 @@ struct cost_row cost_row_at(const struct engine *e, double *rows, int i);
 struct trial {
 	struct engine *e;
 	struct cost_row row; /* takes what is measured */
-	float *arrays;	     /* for the optimizer: the real ones must not change */
-	size_t floats;	     /* that are there */
-	size_t n;	     /* elements of each */
 	int64_t begin;	     /* of what is tried now */
 };
-void trial_init(struct trial *t, struct engine *e);
 enum status trial_run(struct trial *t, double *row, struct error *err);
-void trial_release(struct trial *t);
 
 /* The same row for when all goes well, as it mostly goes, and when it goes badly. */
 enum { COSTS_LOW, COSTS_LIKELY, COSTS_HIGH, COSTS_COUNT };

@@ -112,7 +112,9 @@ const double *engine_read_numbers(const struct engine *e, struct exact *loss)
 {
 	size_t n = (size_t)e->options.micro_batches;
 
+	engine_wait_devices(e, true);
 	device_numbers(e->dev, e->numbers, NUMBER_COUNT + n, e->yielded);
+	engine_wait_devices(e, false);
 	exact_add_all(loss, e->yielded + NUMBER_COUNT, n);
 	return e->yielded;
 }

@@ -1,7 +1,6 @@
 /* sync.c - see sync.h */
 #include "engine/sync.h"
 #include "base/util.h"
-#include "model/collective.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,49 +128,28 @@ size_t sync_state_size(const struct sync *s)
 	return n;
 }
 
-/* The gradients of a bucket, as the host sees them while they are summed. */
-static void *open_bucket(const struct sync *s, const struct bucket *b, void *flat,
-			 enum dtype type)
+/* A collective of the replicas over a bucket of an array. */
+static void begin(struct sync *s, struct bucket *b, enum comm_op op, void *flat,
+		  enum dtype type)
 {
-	struct device *dev = s->weights->dev;
-
-	device_await(dev, QUEUE_SEND, device_mark(dev, QUEUE_COMPUTE));
-	return device_host_begin(dev, QUEUE_SEND, flat_at(flat, type, b->begin),
-				 (b->end - b->begin) * dtype_size(type), HOST_READS_WRITES);
-}
-
-static enum status close_bucket(const struct sync *s, struct bucket *b, void *flat,
-				enum dtype type, struct error *err)
-{
-	struct device *dev = s->weights->dev;
-	enum status st;
-
-	TRY(comm_wait(&b->request, err));
-	device_host_end(dev, QUEUE_SEND, flat_at(flat, type, b->begin),
-			(b->end - b->begin) * dtype_size(type), HOST_READS_WRITES);
-	device_await(dev, QUEUE_COMPUTE, device_mark(dev, QUEUE_SEND));
-out:
-	return st;
+	collective_begin(&b->sum, s->weights->dev, s->groups.replicas, op,
+			 flat_at(flat, type, b->begin), b->end - b->begin, type);
+	s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
 }
 
 static void start(struct sync *s, struct bucket *b)
 {
-	enum dtype type = s->weights->grad_type;
-
 	b->started = true;
-	if (!s->groups.replicas)
-		return;
-	comm_start(s->groups.replicas, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
-		   open_bucket(s, b, s->weights->grad, type), b->end - b->begin, type, 0,
-		   &b->request);
-	s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
+	if (s->groups.replicas)
+		begin(s, b, s->zero ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE, s->weights->grad,
+		      s->weights->grad_type);
 }
 
 void sync_begin(struct sync *s)
 {
 	for (int i = 0; i < s->n_buckets; i++) {
 		s->buckets[i].started = false;
-		s->buckets[i].request.kind = REQUEST_NONE;
+		s->buckets[i].sum.under_way = false;
 	}
 }
 
@@ -202,9 +180,7 @@ static enum status reduce(struct sync *s, bool deferred, struct error *err)
 		if (b->started || b->deferred != deferred)
 			continue;
 		start(s, b);
-		if (s->groups.replicas)
-			TRY(close_bucket(s, b, s->weights->grad, s->weights->grad_type, err));
-		b->request.kind = REQUEST_NONE;
+		TRY(collective_end(&b->sum, err));
 	}
 out:
 	return st;
@@ -273,9 +249,7 @@ enum status sync_finish(struct sync *s, struct error *err)
 		TRY(join_parts(s, err));
 	TRY(reduce(s, true, err));
 	for (int i = 0; i < s->n_buckets; i++)
-		if (s->buckets[i].request.kind != REQUEST_NONE)
-			TRY(close_bucket(s, &s->buckets[i], s->weights->grad,
-					 s->weights->grad_type, err));
+		TRY(collective_end(&s->buckets[i].sum, err));
 	if (s->exact)
 		TRY(join_sums(s, err));
 out:
@@ -286,15 +260,10 @@ enum status sync_share_array(struct sync *s, void *flat, enum dtype type, struct
 {
 	enum status st = OK;
 
-	for (int i = 0; i < s->n_buckets && s->zero; i++) {
-		struct bucket *b = &s->buckets[i];
-
-		comm_start(s->groups.replicas, COMM_ALLGATHER, open_bucket(s, b, flat, type),
-			   b->end - b->begin, type, 0, &b->request);
-		s->bytes += (int64_t)((b->end - b->begin) * dtype_size(type));
-	}
 	for (int i = 0; i < s->n_buckets && s->zero; i++)
-		TRY(close_bucket(s, &s->buckets[i], flat, type, err));
+		begin(s, &s->buckets[i], COMM_ALLGATHER, flat, type);
+	for (int i = 0; i < s->n_buckets && s->zero; i++)
+		TRY(collective_end(&s->buckets[i].sum, err));
 out:
 	return st;
 }

@@ -18,6 +18,7 @@
 #include "base/names.h"
 #include "comm/comm.h"
 #include "model/chunk.h"
+#include "model/collective.h"
 #include "model/weights.h"
 #include "optim/optim.h"
 
@@ -35,7 +36,7 @@ struct bucket {
 	int chunk;	   /* that has it */
 	bool deferred;	   /* until the pipeline is through */
 	bool started;
-	struct comm_request request;
+	struct collective sum; /* or what is gathered */
 };
 
 /* Borrowed; each is NULL where there is one of them, or this is only a plan. */

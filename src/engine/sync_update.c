@@ -28,7 +28,7 @@ static void exact_squares(const struct sync *s, size_t begin, size_t end)
 	for (size_t at = begin, next; at < end; at = next) {
 		bool counted;
 
-		next = weights_counted_run(w, at, &counted);
+		next = weights_run(w, at, weights_is_counted, &counted);
 		next = next < end ? next : end;
 		if (counted)
 			device_exact_squares(w->dev, flat_at(w->grad, w->grad_type, at),
@@ -64,7 +64,7 @@ static void update_range(const struct sync *s, struct optim *o, size_t begin, si
 	for (size_t at = begin, next; at < end; at = next) {
 		bool decays;
 
-		next = weights_run(w, at, &decays);
+		next = weights_run(w, at, weights_decays, &decays);
 		next = next < end ? next : end;
 		optim_apply(o, flat_at(w->param, w->type, at),
 			    flat_at(w->grad, w->grad_type, at), state + at - begin, next - at,

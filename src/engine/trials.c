@@ -79,12 +79,11 @@ enum status engine_calibrate(struct engine *e, int steps, double *rows, int *tri
 	size_t size = cost_row_size(e);
 	double *all = calloc(TRIALS_MAX * size, sizeof(*all)), begin;
 	bool enough = device_is_virtual(e->dev); /* each is like the other */
-	struct trial t = {0};
+	struct trial t = {.e = e};
 	enum status st = OK;
 
 	if (!all)
 		return FAIL(err, ERR_MEMORY, "no memory for trials of a step");
-	trial_init(&t, e);
 	begin = clock_ms();
 	if (!enough) /* the first touches memory and fills caches */
 		TRY(trial_run(&t, all, err));
@@ -98,7 +97,6 @@ enum status engine_calibrate(struct engine *e, int steps, double *rows, int *tri
 				      err));
 	} while (!enough && *trials < TRIALS_MAX);
 out:
-	trial_release(&t);
 	free(all);
 	return st;
 }

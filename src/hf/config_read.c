@@ -226,7 +226,7 @@ static enum status read_llama(const struct reader *r, struct hf_model *m)
 	TRY(check_flag(r, "mlp_bias", false, "a llama has no biases"));
 	if (act && !is_one_of(act, silu))
 		return refuse(r, "hidden_act", act, "silu can be imported");
-	if ((int64_t)width * m->heads != m->dim)
+	if (m->dim % m->heads == 0 && (int64_t)width * m->heads != m->dim) /* see check_sizes */
 		return refuse(r, "head_dim", get(r, "head_dim"),
 			      "heads are as wide as hidden_size / num_attention_heads");
 	m->tied = json_is_true(get(r, "tie_word_embeddings"));

@@ -1,6 +1,7 @@
 /* attach.c - see attach.h */
 #include "launch/attach.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/json.h"
 #include "base/version.h"
 #include "launch/board.h"
@@ -108,6 +109,16 @@ static bool read_grid(const json_t *root, struct attachment *a)
 	       a->locals <= grid_size(&a->grid);
 }
 
+/* Before the first step there are trials of it, and behind the last what is measured is
+ * written.
+ */
+static enum status not_yet(const char *folder, struct error *err)
+{
+	FAIL(err, ERR_FAILED, "%.400s has not come to its steps yet, or is through with them",
+	     folder);
+	return HINT(err, "try again in a moment");
+}
+
 static enum status not_running(const char *folder, struct error *err)
 {
 	FAIL(err, ERR_FAILED, "%.400s is not running (any more)", folder);
@@ -212,7 +223,7 @@ enum status attach_open(struct attachment *a, const char *folder, struct error *
 		goto out;
 	}
 	if (access(path, F_OK)) {
-		st = not_running(folder, err);
+		st = folder_is_used(folder) ? not_yet(folder, err) : not_running(folder, err);
 		goto out;
 	}
 	TRY(file_read(path, FILE_LIMIT, &bytes, &size, err));

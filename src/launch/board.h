@@ -16,6 +16,7 @@ struct board_rank {
 	_Atomic int stop;	 /* the signal that asks for an orderly end */
 	_Atomic bool asked;	 /* SIGUSR1 asks for a checkpoint */
 	_Atomic bool stopped;	 /* by SIGSTOP: its neighbour in a job has seen that */
+	_Atomic bool lost;	 /* its device has failed */
 	char at[96];		 /* where it is */
 	struct pulse pulse;	 /* how its training goes */
 	struct error error;	 /* how it failed, if it could say */

@@ -14,7 +14,7 @@ enum {
 	VALUE = 8,  /* and of what it says */
 	CELL_MIN = LABEL + VALUE + 1,
 	CELL_MAX = 25,
-	CELLS = 16,
+	CELLS = 20,
 };
 
 /* A figure and its name. All have the same size, so that nothing moves as they change. */
@@ -77,6 +77,24 @@ static void add_peak_memory(struct cells *cells, const struct survey *s)
 	pen_size(add_cell(cells, "memory"), sizeof(cells->list[0].value), most);
 }
 
+/* What the hottest of them has, and the fullest. */
+static void add_gpus(struct cells *cells, const struct survey *s)
+{
+	double celsius = NAN, bytes = NAN;
+
+	for (int i = 0; i < s->count; i++) {
+		celsius = fmax(celsius, s->ranks[i].gpu_celsius);
+		bytes = fmax(bytes, s->ranks[i].gpu_bytes);
+	}
+	add_share(cells, "GPU busy", survey_mean(s, offsetof(struct survey_rank, gpu_busy)));
+	if (!isnan(bytes))
+		pen_size(add_cell(cells, "GPU mem"), sizeof(cells->list[0].value),
+			 (uint64_t)bytes);
+	if (!isnan(celsius))
+		snprintf(add_cell(cells, "GPU temp"), sizeof(cells->list[0].value), "%.0f C",
+			 celsius);
+}
+
 #define MEAN(s, member) survey_mean(s, offsetof(struct survey_rank, member))
 
 static void fill_cells(struct cells *cells, const struct survey *s)
@@ -115,6 +133,7 @@ static void fill_cells(struct cells *cells, const struct survey *s)
 			snprintf(add_cell(cells, "slowest"), sizeof(cells->list[0].value),
 				 "none");
 	}
+	add_gpus(cells, s);
 	if (s->loss_scale != 1 || s->skipped) {
 		pen_number(add_cell(cells, "scale"), sizeof(cells->list[0].value),
 			   s->loss_scale);

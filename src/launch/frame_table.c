@@ -10,8 +10,8 @@ enum { DOING_MIN = 28, BAR_WIDTH = 10 };
 
 /* From left to right. Where it is narrow, those with the highest "goes" go first; what a
    rank does takes the rest of the line. */
-enum column { RANK, PLACE, PID, BAR, BUSY, WAITS, NOW, PEAK };
-enum { COLUMN_COUNT = PEAK + 1 };
+enum column { RANK, PLACE, PID, BAR, BUSY, WAITS, NOW, PEAK, GPU, USED, HEAT, POWER };
+enum { COLUMN_COUNT = POWER + 1 };
 static const struct {
 	const char *name;
 	int width, goes;
@@ -20,6 +20,8 @@ static const struct {
 	[PID] = {"pid", 9, 3},	   [BAR] = {"", BAR_WIDTH + 2, 4},
 	[BUSY] = {"busy", 6, 0},   [WAITS] = {"waits", 7, 1},
 	[NOW] = {"memory", 10, 2}, [PEAK] = {"peak", 10, 5},
+	[GPU] = {"GPU", 6, 1},	   [USED] = {"GPU mem", 10, 3},
+	[HEAT] = {"temp", 6, 4},   [POWER] = {"power", 7, 6},
 };
 
 struct table {
@@ -33,7 +35,7 @@ static void hide(struct table *t, int i)
 	t->shown[i] = false;
 }
 
-static struct table plan(int width, bool pids)
+static struct table plan(int width, bool pids, bool gpus)
 {
 	struct table t = {.doing = width - 2};
 
@@ -43,6 +45,8 @@ static struct table plan(int width, bool pids)
 	}
 	if (!pids)
 		hide(&t, PID);
+	for (int i = GPU; i <= POWER && !gpus; i++)
+		hide(&t, i);
 	for (int goes = COLUMN_COUNT; goes > 0; goes--)
 		for (int i = 0; i < COLUMN_COUNT && t.doing < DOING_MIN; i++)
 			if (columns[i].goes == goes)
@@ -74,6 +78,14 @@ static void format_share(double share, char *buf, size_t size)
 		snprintf(buf, size, "%.0f %%", 100 * share);
 }
 
+static void format_unit(double value, const char *unit, char *buf, size_t size)
+{
+	if (isnan(value))
+		snprintf(buf, size, "-");
+	else
+		snprintf(buf, size, "%.0f %s", value, unit);
+}
+
 /* What stands at the right end of a column. */
 static void format_cell(const struct survey_rank *r, enum column column, char *buf, size_t size)
 {
@@ -98,6 +110,21 @@ static void format_cell(const struct survey_rank *r, enum column column, char *b
 		break;
 	case PEAK:
 		pen_size(buf, size, r->peak_bytes);
+		break;
+	case GPU:
+		format_share(r->gpu_busy, buf, size);
+		break;
+	case USED:
+		if (isnan(r->gpu_bytes))
+			snprintf(buf, size, "-");
+		else
+			pen_size(buf, size, (uint64_t)r->gpu_bytes);
+		break;
+	case HEAT:
+		format_unit(r->gpu_celsius, "C", buf, size);
+		break;
+	case POWER:
+		format_unit(r->gpu_watts, "W", buf, size);
 		break;
 	case BAR: /* is drawn */
 		buf[0] = '\0';
@@ -141,8 +168,13 @@ static void draw_rank(struct pen *p, const struct table *t, const struct survey_
 
 void frame_draw_table(struct pen *p, const struct survey *s, bool pids, int lines)
 {
-	struct table t = plan(p->columns, pids);
 	int shown = s->count < lines ? s->count : imax(0, lines - 2);
+	bool gpus = false;
+	struct table t;
+
+	for (int i = 0; i < s->count; i++)
+		gpus = gpus || s->ranks[i].measured;
+	t = plan(p->columns, pids, gpus);
 
 	draw_heading(p, &t);
 	for (int i = 0; i < shown; i++)

@@ -32,8 +32,7 @@ static bool waits(const struct guard *g, int local)
 	return shm_status(g->rank->memory, local)->kind != REQUEST_NONE;
 }
 
-/* Rank 0 has files that it will not finish. */
-static void abandon(struct guard *g)
+void guard_abandon(struct guard *g)
 {
 	if (g->rank->number == 0 && g->launch->abandon && !g->abandoned)
 		g->launch->abandon(g->arg);
@@ -43,7 +42,7 @@ static void abandon(struct guard *g)
 /* The process is stuck: what is printed here is its last word. */
 static _Noreturn void report(struct guard *g, struct error *err)
 {
-	abandon(g);
+	guard_abandon(g);
 	if (!shm_first_failure(g->rank->memory))
 		sleep(2); /* somebody here is about to take us all down */
 	error_print(err);
@@ -177,7 +176,7 @@ static void hurry(struct guard *g, int number)
 	enum status st;
 
 	if (shm_has_failed(g->rank->memory)) {
-		abandon(g);
+		guard_abandon(g);
 		return;
 	}
 	if (!g->rank->hurried)

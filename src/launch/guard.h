@@ -35,6 +35,8 @@ struct guard {
 
 /* The fields before thread are set; collective over the job. */
 enum status guard_start(struct guard *g, struct error *err);
+/* Rank 0 has files that it will not finish. */
+void guard_abandon(struct guard *g);
 /* The run is over in peace: collective too. */
 void guard_end(struct guard *g);
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "comm/mpi/mpi.h"
+#include "device/device.h"
 #include "launch/guard.h"
 
 #include <stdio.h>
@@ -100,6 +101,17 @@ static _Noreturn void take_down(const struct guard *g, enum status st, struct er
 	mpi_abort(error_exit_code(st));
 }
 
+static struct guard *own_guard;
+
+/* Its device has failed, in whatever thread. */
+static void on_loss(const struct error *err)
+{
+	struct error copy = *err;
+
+	guard_abandon(own_guard);
+	take_down(own_guard, err->code, &copy);
+}
+
 /* Join the others; those that can't, say why and end the job. */
 static enum status join(struct rank *r, struct mpi_place *place, const struct launch *l,
 			const struct launcher *by, struct error *err)
@@ -167,6 +179,8 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	st = guard_start(&g, err);
 	if (st != OK)
 		take_down(&g, st, err);
+	own_guard = &g;
+	device_on_loss(on_loss);
 	st = fn(&r, arg, err);
 	if (!is_orderly(st))
 		take_down(&g, st, err);
@@ -174,6 +188,7 @@ enum status job_run(const struct launch *l, const struct launcher *by, rank_fn *
 	/* Nobody is left alone with one that never gets here. */
 	rank_at(&r, "the end");
 	(void)comm_run(r.world, COMM_BARRIER, NULL, 0, DTYPE_F32, 0, NULL);
+	device_on_loss(NULL);
 	guard_end(&g);
 	rank_forget_board();
 	comm_free(r.world);

@@ -40,6 +40,9 @@ struct pulse {
 	   other ranks; the rest is neither. */
 	_Atomic double compute_ms, comm_ms, lost_ms;
 	_Atomic uint64_t now_bytes, peak_bytes; /* of the device's memory */
+	/* As device_measure has it; NAN: unknown. */
+	_Atomic bool measured;
+	_Atomic double gpu_busy, gpu_bytes, gpu_celsius, gpu_watts;
 	_Atomic double peak_gflops; /* what its cores could do, measured; 0: not known */
 	_Atomic int peak_type;	    /* enum dtype: multiply-adds of what */
 };
@@ -103,8 +106,8 @@ struct launch {
 	 * not whole. May be NULL.
 	 */
 	void (*abandon)(void *arg);
-	int *lost; /* takes how many ranks were killed or hung, all others being well; may be
-		      NULL */
+	int *lost; /* takes how many ranks were killed, hung or had a device that failed, all
+		      others being well; may be NULL */
 };
 
 /* Called by the main thread, with no other thread running. err names the root cause;

@@ -70,6 +70,14 @@ void rank_prepare(struct rank *r, int local, bool pin)
 	catch_fatal(r->board);
 }
 
+/* The device is gone, and the rank with it: the supervisor says so. */
+static void on_loss(const struct error *err)
+{
+	own_board->error = *err;
+	own_board->lost = true;
+	_exit(error_exit_code(err->code));
+}
+
 _Noreturn void rank_run(const struct rank_start *start)
 {
 	struct board_rank *board = board_of(start->memory, start->number);
@@ -95,6 +103,7 @@ _Noreturn void rank_run(const struct rank_start *start)
 	sigprocmask(SIG_SETMASK, start->signals, NULL);
 	progress_join(start->progress);
 	rank_prepare(&r, start->number, start->launch->pin);
+	device_on_loss(on_loss);
 	if (ranks == 1)
 		TRY(comm_open_self(&r.world, &board->error));
 	else

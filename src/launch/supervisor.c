@@ -54,7 +54,7 @@ static void count_lost(struct supervisor *s)
 			continue;
 		c->pid = 0;
 		s->running--;
-		s->lost += WIFSIGNALED(status);
+		s->lost += WIFSIGNALED(status) || board_of(s->memory, i)->lost;
 	}
 }
 
@@ -75,7 +75,7 @@ static enum status reap(struct supervisor *s, struct error *err)
 		c->pid = 0;
 		s->running--;
 		s->still_ms = 0; /* those that it has set free need a moment */
-		if (WIFSIGNALED(status))
+		if (WIFSIGNALED(status) || board_of(s->memory, i)->lost)
 			s->lost++;
 		if (!WIFEXITED(status) || WEXITSTATUS(status))
 			return supervisor_failed(s, i, status, err);

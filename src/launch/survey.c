@@ -84,6 +84,15 @@ static void take_shares(struct survey_rank *r, const struct pulse *p)
 	r->lost = blend(r->lost, fmin(p->lost_ms / ms, 1));
 }
 
+static void take_gpu(struct survey_rank *r, const struct pulse *p)
+{
+	r->measured = p->measured;
+	r->gpu_busy = r->measured ? p->gpu_busy : NAN;
+	r->gpu_bytes = r->measured ? p->gpu_bytes : NAN;
+	r->gpu_celsius = r->measured ? p->gpu_celsius : NAN;
+	r->gpu_watts = r->measured ? p->gpu_watts : NAN;
+}
+
 static void take_rank(struct survey *s, int i, const struct board_rank *board,
 		      const struct comm_status *status)
 {
@@ -102,6 +111,7 @@ static void take_rank(struct survey *s, int i, const struct board_rank *board,
 	r->step = step;
 	r->now_bytes = board->pulse.now_bytes;
 	r->peak_bytes = board->pulse.peak_bytes;
+	take_gpu(r, &board->pulse);
 }
 
 /* Time left goes down while a long step lasts, too. */

@@ -18,6 +18,8 @@ struct survey_rank {
 	int step;
 	double compute, comm, lost; /* shares of a step; NAN: not known */
 	uint64_t now_bytes, peak_bytes;
+	bool measured; /* the GPU, by who knows it; NAN: unknown */
+	double gpu_busy, gpu_bytes, gpu_celsius, gpu_watts;
 };
 
 /* Figures of steps are averages of the last few, so that they can be read. */

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 
 static const struct attention_config *config_of(const struct layer *l)
 {
@@ -23,22 +24,35 @@ static int own_kv_heads(const struct layer *l)
 	return config_of(l)->kv_heads / l->mp;
 }
 
+enum status attention_check_heads(int heads, int kv_heads, int mp, int held, struct error *err)
+{
+	const char *option = layer_split_option(held);
+	char list[SPLIT_LIST], few[64] = "";
+
+	if (heads % mp == 0 && kv_heads % mp == 0)
+		return OK;
+	if (kv_heads != heads)
+		snprintf(few, sizeof(few), ", of which %d have keys,", kv_heads);
+	FAIL(err, ERR_USAGE, "%d heads%s do not divide by %s%d", heads, few, option, mp);
+	return HINT(err,
+		    "%s%s would fit: every rank needs whole heads, and as many as the others",
+		    option, layer_split_list(kv_heads, held, list));
+}
+
 static enum status describe(struct layer *l, struct model *m, struct error *err)
 {
 	const struct attention_config *c = config_of(l);
+	enum status st;
 
 	(void)m;
 	assert(l->in == (c->heads + 2 * c->kv_heads) * c->width);
 	assert(l->mp == 1 || l->in_sliced);
-	if (c->heads % l->mp || c->kv_heads % l->mp) {
-		FAIL(err, ERR_USAGE, "%d heads, of which %d have keys, do not divide by %s%d",
-		     c->heads, c->kv_heads, layer_split_option(l), l->mp);
-		return HINT(err, "every rank needs whole heads, and as many as the others");
-	}
+	TRY(attention_check_heads(c->heads, c->kv_heads, l->mp, l->held, err));
 	l->out = c->heads * c->width;
 	layer_save(l, own_heads(l) * l->held, true); /* the logarithms of their sums */
 	l->needs_y = true;
-	return OK;
+out:
+	return st;
 }
 
 static enum status reserve(const struct layer *l, struct device *dev, struct error *err)

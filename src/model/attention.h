@@ -18,6 +18,9 @@ struct attention_config {
 
 extern const struct layer_ops layer_attention;
 
+/* Can so many heads be shared by mp, of which a rank has held? */
+enum status attention_check_heads(int heads, int kv_heads, int mp, int held, struct error *err);
+
 /* What the device draws from, for a micro-batch that begins with a row of the global batch. Of
    that row's head number h, what column k keeps is that of (row * heads + h, k). */
 struct dropout attention_dropout(const struct layer *l, uint64_t seed, int64_t step);

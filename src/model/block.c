@@ -238,7 +238,7 @@ static struct pass enter_back(const struct layer *l, const struct pass *p, int i
 
 	q.dy = i < gradients(l) ? p->kept[i] : p->dy;
 	q.dx = i > 0 ? p->kept[i - 1] : p->dx;
-	q.sum.request.kind = REQUEST_NONE;
+	q.sum.all.under_way = false;
 	return q;
 }
 
@@ -302,7 +302,7 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 		struct pass q = enter_back(l, p, i);
 
 		TRY(c->inner[i]->ops->backward_input(c->inner[i], &q, err));
-		if (q.sum.request.kind != REQUEST_NONE)
+		if (q.sum.all.under_way)
 			TRY(pass_sum_end(&q, &q.sum, err));
 	}
 	end_backward(l, p);

@@ -52,9 +52,9 @@ enum status layer_backward(const struct layer *l, struct pass *p, struct error *
 
 	if (l->ops->backward)
 		return l->ops->backward(l, p, err);
-	p->sum.request.kind = REQUEST_NONE;
+	p->sum.all.under_way = false;
 	TRY(l->ops->backward_input(l, p, err));
-	under_way = p->sum.request.kind != REQUEST_NONE;
+	under_way = p->sum.all.under_way;
 	if (under_way && !p->overlap)
 		TRY(pass_sum_end(p, &p->sum, err));
 	if (l->ops->backward_weight)
@@ -85,16 +85,13 @@ void pass_tree_add(struct pass *p, struct view to, int rooms, int held, int colu
 void pass_sum_begin(struct pass *p, struct view v, struct view to, int columns,
 		    struct pass_sum *sum)
 {
-	size_t bytes = view_bytes(v, p->rows);
-
 	sum->of = v;
 	sum->to = to;
 	sum->columns = columns;
-	device_await(p->dev, QUEUE_SEND, device_mark(p->dev, QUEUE_COMPUTE));
-	comm_start(p->slices, to.data ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE,
-		   device_host_begin(p->dev, QUEUE_SEND, v.data, bytes, HOST_READS_WRITES),
-		   (size_t)p->rows * v.stride, v.type, 0, &sum->request);
-	*p->sum_bytes += (int64_t)bytes;
+	collective_begin(&sum->all, p->dev, p->slices,
+			 to.data ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE, v.data,
+			 (size_t)p->rows * v.stride, v.type);
+	*p->sum_bytes += (int64_t)view_bytes(v, p->rows);
 }
 
 enum status pass_sum_end(struct pass *p, struct pass_sum *sum, struct error *err)
@@ -102,10 +99,7 @@ enum status pass_sum_end(struct pass *p, struct pass_sum *sum, struct error *err
 	int rows = p->rows / comm_size(p->slices);
 	enum status st;
 
-	TRY(comm_wait(&sum->request, err));
-	device_host_end(p->dev, QUEUE_SEND, sum->of.data, view_bytes(sum->of, p->rows),
-			HOST_READS_WRITES);
-	device_await(p->dev, QUEUE_COMPUTE, device_mark(p->dev, QUEUE_SEND));
+	TRY(collective_end(&sum->all, err));
 	if (sum->to.data)
 		device_copy(p->dev, sum->to, 0,
 			    view_from(sum->of, (size_t)rows * (size_t)p->shard), 0, rows,
@@ -232,9 +226,9 @@ static enum status input_gradient(struct chunk_run *r, int i, bool beside_sums,
 	struct pass *p = &r->pass;
 	enum status st, beside = OK;
 
-	p->sum.request.kind = REQUEST_NONE;
+	p->sum.all.under_way = false;
 	TRY(l->ops->backward_input(l, p, err));
-	if (p->sum.request.kind != REQUEST_NONE) {
+	if (p->sum.all.under_way) {
 		if (beside_sums)
 			beside = weight_gradient(r, next_weights(r), err);
 		TRY(pass_sum_end(p, &p->sum, err)); /* it is on our stack */

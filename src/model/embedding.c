@@ -38,7 +38,7 @@ static enum status describe(struct layer *l, struct model *m, struct error *err)
 
 	if (c->vocabulary < l->mp) {
 		FAIL(err, ERR_USAGE, "%d tokens are too few for %s%d", c->vocabulary,
-		     layer_split_option(l), l->mp);
+		     layer_split_option(l->held), l->mp);
 		return HINT(err, "every rank needs one at least");
 	}
 	l->out = c->columns;

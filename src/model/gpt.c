@@ -179,6 +179,8 @@ enum status gpt_build(struct model *m, const struct gpt *g, struct error *err)
 		return HINT(err, "--context %lld would fit, or --sequence-parallel=false",
 			    (long long)round_up(g->context, m->mp));
 	}
+	/* Or the product before it would speak of its columns. */
+	TRY(attention_check_heads(g->heads, g->kv_heads, m->mp, m->held, err));
 	TRY(model_add_named(m, embedding_of(g), "embedding", err));
 	for (int i = 0; i < g->layers; i++) {
 		snprintf(name, sizeof(name), "blocks.%d", i);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "comm/comm.h"
 #include "device/device.h"
+#include "model/collective.h"
 #include "model/tensor.h"
 
 struct model;
@@ -89,7 +90,7 @@ static inline int layer_out(const struct layer *l)
 /* A sum over the slices that is under way: what it is taken of, and where our part of the rows
    goes when it is complete, or nowhere. */
 struct pass_sum {
-	struct comm_request request;
+	struct collective all;
 	struct view of, to;
 	int columns;
 };
@@ -172,8 +173,11 @@ int layer_borrow(struct layer *l, int columns, int calls);
    Returns the index of the first in pass->kept. */
 int layer_borrow_tree(struct layer *l, int columns, int calls);
 
-/* What asked for as many parts as there are, as in an option; and: it can't be. */
-const char *layer_split_option(const struct layer *l);
+/* What asked for as many parts as there are, as in an option, of ranks that have so many shards
+   each; the numbers of parts that would be possible, as a list for people; and: it can't be. */
+const char *layer_split_option(int held);
+enum { SPLIT_LIST = 128 };
+const char *layer_split_list(int width, int held, char list[SPLIT_LIST]);
 enum status layer_cannot_split(const struct layer *l, int width, const char *what,
 			       struct error *err);
 

@@ -351,10 +351,8 @@ static enum status backward_input(const struct layer *l, struct pass *p, struct 
 	backward_products(l, p, dx);
 	if (p->slices && (is(l, LINEAR_COLUMNS) || is(l, LINEAR_GATHERED)))
 		pass_sum_begin(p, dx, collects(l) ? p->dx : (struct view){0}, l->in, &p->sum);
-	if (collects(l)) { /* the rows of x are next there */
+	if (collects(l)) /* the rows of x are next there */
 		TRY(pass_sum_end(p, &p->sum, err));
-		p->sum.request.kind = REQUEST_NONE;
-	}
 out:
 	return st;
 }

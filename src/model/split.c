@@ -5,23 +5,30 @@
 
 #include <stdio.h>
 
-const char *layer_split_option(const struct layer *l)
+const char *layer_split_option(int held)
 {
-	return l->held > 1 ? "--as-if mp=" : "--mp ";
+	return held > 1 ? "--as-if mp=" : "--mp ";
+}
+
+const char *layer_split_list(int width, int held, char list[SPLIT_LIST])
+{
+	int n = 0;
+
+	for (int i = 2; i <= width && n < SPLIT_LIST - 30; i++)
+		if (width % i == 0 && (held == 1 || tree_has(i)))
+			n += snprintf(list + n, SPLIT_LIST - (size_t)n, "%s%d", n ? ", " : "",
+				      i);
+	return n ? list : "1";
 }
 
 enum status layer_cannot_split(const struct layer *l, int width, const char *what,
 			       struct error *err)
 {
-	char list[128] = "";
-	int n = 0;
+	const char *option = layer_split_option(l->held);
+	char list[SPLIT_LIST];
 
-	for (int i = 2; i <= width && n < 90; i++)
-		if (width % i == 0 && (l->held == 1 || tree_has(i)))
-			n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%d", n ? ", " : "",
-				      i);
 	FAIL(err, ERR_USAGE, "the %d %s of %s do not divide by %s%d", width, what, l->name,
-	     layer_split_option(l), l->mp);
-	return HINT(err, "%s%s would fit, or %lld of them", layer_split_option(l),
-		    *list ? list : "1", (long long)round_up(width, l->mp));
+	     option, l->mp);
+	return HINT(err, "%s%s would fit, or %lld of them", option,
+		    layer_split_list(width, l->held, list), (long long)round_up(width, l->mp));
 }

@@ -78,23 +78,23 @@ bool weights_is_counted(const struct weights *w, int tensor)
 	return !w->borrowed[tensor] && (!replicated || w->shard == 0);
 }
 
-static bool decays(const struct weights *w, int tensor)
+bool weights_decays(const struct weights *w, int tensor)
 {
 	return w->model->vectors_decay || tensor_dims(tensor_of(w, tensor)) > 1;
 }
 
-size_t weights_run(const struct weights *w, size_t from, bool *decay)
+size_t weights_run(const struct weights *w, size_t from, weights_are *are, bool *is)
 {
-	const struct model *m = w->model;
-	size_t end = w->size;
+	size_t end = w->size, near = 0;
 
-	*decay = true;
-	for (int i = 0; i < m->n_tensors && !m->vectors_decay; i++)
-		if (w->at[i] <= from && from - w->at[i] < weights_tensor_size(w, i))
-			*decay = decays(w, i);
-	for (int i = 0; i < m->n_tensors; i++)
-		if (w->at[i] != WEIGHTS_ELSEWHERE && w->at[i] > from && w->at[i] < end &&
-		    decays(w, i) != *decay)
+	*is = true;
+	for (int i = 0; i < w->model->n_tensors; i++)
+		if (w->at[i] <= from && w->at[i] >= near) { /* the last that begins before it */
+			near = w->at[i];
+			*is = are(w, i);
+		}
+	for (int i = 0; i < w->model->n_tensors; i++)
+		if (w->at[i] > from && w->at[i] < end && are(w, i) != *is)
 			end = w->at[i];
 	return end;
 }
@@ -296,7 +296,8 @@ static void place_layer(struct weights *w, const struct layer *l)
 	for (int vectors = 0; vectors < 2; vectors++)
 		for (int t = l->tensor; t < l->tensor + l->n_tensors; t++)
 			if (w->at[t] == WEIGHTS_ELSEWHERE &&
-			    (w->model->vectors_decay ? !vectors : decays(w, t) == !vectors))
+			    (w->model->vectors_decay ? !vectors
+						     : weights_decays(w, t) == !vectors))
 				put(w, t);
 }
 

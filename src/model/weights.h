@@ -69,10 +69,12 @@ size_t weights_tied_at(const struct weights *w, int tensor, int held);
 /* Is it this rank that counts and keeps what it has of it? Of what all slices or several stages
    have, only the first does. */
 bool weights_is_counted(const struct weights *w, int tensor);
-/* From an element on: up to where is all of one kind, and does weight decay apply to that? */
-size_t weights_run(const struct weights *w, size_t from, bool *decays);
-/* The same for: does weights_is_counted hold? */
-size_t weights_counted_run(const struct weights *w, size_t from, bool *counted);
+/* Does weight decay apply to it? */
+bool weights_decays(const struct weights *w, int tensor);
+/* From an element on: up to where is the same true of all tensors, and is it? Of padding, which
+   is zero, either may be said. */
+typedef bool weights_are(const struct weights *w, int tensor);
+size_t weights_run(const struct weights *w, size_t from, weights_are *are, bool *is);
 /* Of the first array of gradients: n elements from one on += those from another on. */
 void weights_add_gradients(const struct weights *w, size_t to, size_t from, size_t n);
 /* What a layer of ours has computed for a leaf of a sum of gradients is in the array that

@@ -1,26 +1,6 @@
-/* weights_sum.c - sums of gradients on a rank, and what of them is counted; see weights.h */
+/* weights_sum.c - sums of gradients on a rank; see weights.h */
 #include "base/tree.h"
 #include "model/weights.h"
-
-size_t weights_counted_run(const struct weights *w, size_t from, bool *counted)
-{
-	size_t end = w->size;
-
-	*counted = true;
-	for (int i = 0; i < w->model->n_tensors; i++) {
-		size_t at = w->at[i], n;
-
-		if (at == WEIGHTS_ELSEWHERE || weights_is_counted(w, i))
-			continue;
-		n = weights_tensor_size(w, i);
-		if (at <= from && from < at + n) {
-			*counted = false;
-			return at + n;
-		}
-		end = at > from && at < end ? at : end;
-	}
-	return end;
-}
 
 void weights_add_gradients(const struct weights *w, size_t to, size_t from, size_t n)
 {

@@ -1,8 +1,13 @@
-/* block.h - the passes that a stage is made of, for one micro-batch. Only for plan/. */
+/*
+ * block.h - what the layers of an outline take and keep, for one micro-batch, with the kernels
+ * that others have for the engine's operations: which are one kernel, what it reads and writes.
+ * Only for plan/.
+ */
 #ifndef KOLM_PLAN_BLOCK_H
 #define KOLM_PLAN_BLOCK_H
 
 #include "plan/cost.h"
+#include "plan/outline.h"
 #include "plan/setup.h"
 
 struct both_ways {
@@ -10,10 +15,21 @@ struct both_ways {
 };
 
 /* One transformer block. */
-void block_cost(struct both_ways *p, const struct setup *s, const struct cluster *c);
-/* Tokens and positions looked up. */
-void embedding_cost(struct both_ways *p, const struct setup *s, const struct cluster *c);
-/* The last norm, the product with the table, cross-entropy. */
-void head_cost(struct both_ways *p, const struct setup *s, const struct cluster *c);
+void block_cost(struct both_ways *p, const struct outline *o, const struct setup *s,
+		const struct cluster *c);
+/* What is before the blocks, and behind them. */
+void embedding_cost(struct both_ways *p, const struct outline *o, const struct setup *s,
+		    const struct cluster *c);
+void head_cost(struct both_ways *p, const struct outline *o, const struct setup *s,
+	       const struct cluster *c);
+
+/* Bytes that a block keeps for its backward, where so much is computed again; for gpt they are
+   those of Korthikanti et al., table 2. */
+double block_kept(const struct outline *o, const struct setup *s,
+		  enum setup_recompute recompute);
+/* The same of the embedding; of the head, without the logits, of which there are so many. */
+double embedding_kept(const struct outline *o, const struct setup *s);
+double head_kept(const struct outline *o, const struct setup *s);
+double head_logits(const struct outline *o, const struct setup *s);
 
 #endif

@@ -280,6 +280,30 @@ static enum status unknown(const char *name, struct error *err)
 	return HINT(err, "there are %s; or give a file (docs/plan.md)", names);
 }
 
+/* The only one of the same device, by the first word of its name; NULL: there are several, or
+   none. */
+static const struct cluster_file *only_like(const char *name)
+{
+	const struct cluster_file *found = NULL;
+	size_t word = strcspn(name, "-");
+
+	for (size_t i = 0; i < cluster_file_count; i++) {
+		if (strcspn(cluster_files[i].name, "-") != word ||
+		    strncmp(cluster_files[i].name, name, word))
+			continue;
+		if (found)
+			return NULL;
+		found = &cluster_files[i];
+	}
+	return found;
+}
+
+static enum status read_builtin(struct cluster *c, const struct cluster_file *f,
+				struct error *err)
+{
+	return cluster_read(c, (const char *)f->bytes, f->size, f->name, err);
+}
+
 enum status cluster_find(struct cluster *c, const char *name, struct error *err)
 {
 	struct error own = {0};
@@ -289,10 +313,12 @@ enum status cluster_find(struct cluster *c, const char *name, struct error *err)
 
 	for (size_t i = 0; i < cluster_file_count; i++)
 		if (!strcmp(cluster_files[i].name, name))
-			return cluster_read(c, (const char *)cluster_files[i].bytes,
-					    cluster_files[i].size, name, err);
-	if (!strchr(name, '/') && !strchr(name, '.'))
-		return unknown(name, err);
+			return read_builtin(c, &cluster_files[i], err);
+	if (!strchr(name, '/') && !strchr(name, '.')) {
+		const struct cluster_file *like = only_like(name);
+
+		return like ? read_builtin(c, like, err) : unknown(name, err);
+	}
 	st = file_read(name, CLUSTER_FILE_MAX, &bytes, &size, &own);
 	if (st != OK)
 		return error_copy(err, &own);

@@ -30,9 +30,10 @@
 	X(LINK_LATENCY, "link_latency", "us", 0, 1e6, "of such a message") \
 	X(NODE_BANDWIDTH, "node_bandwidth", "GB/s", 1e-6, 1e6, "out of a node, one way, all its devices together") \
 	X(NODE_SHARE, "node_share", "1", 1e-3, 1, "of that bandwidth, in messages and sums") \
-	X(NODE_LATENCY, "node_latency", "us", 0, 1e6, "of a message between nodes, and of each node in a sum") \
+	X(NODE_LATENCY, "node_latency", "us", 0, 1e6, "of a message between nodes") \
+	X(SUM_LATENCY, "sum_latency", "us", 0, 1e6, "of each node in a sum over several") \
 	X(SUM_OVERLAP, "sum_overlap", "1", 0, 1, "share of tensor-parallel sums hidden behind products of the backward") \
-	X(GRADIENT_OVERLAP, "gradient_overlap", "1", 0, 1, "share of gradient sums hidden behind the backward") \
+	X(GRADIENT_OVERLAP, "gradient_overlap", "1", 0, 1, "speed of gradient sums beside the backward, as a share of what it is behind it; 0: they begin behind it") \
 	X(GRADIENT_BYTES, "gradient_bytes", "B", 1, 8, "of a parameter's gradient, kept and summed") \
 	X(BUCKET_BYTES, "bucket_bytes", "B", 0, 8, "of a gradient's copy while it is summed over replicas") \
 	X(LOGIT_BYTES, "logit_bytes", "B", 1, 16, "kept of each logit") \
@@ -63,7 +64,9 @@ enum status cluster_read(struct cluster *c, const char *bytes, size_t size, cons
 			 struct error *err);
 /* Is every constant, and every row of the sums, within its range? */
 enum status cluster_check(const struct cluster *c, const char *where, struct error *err);
-/* A built-in one by its name, or, where there is none, the file of that name. */
+/* A built-in one by its name, or, where there is none, the file of that name, if there is a
+   dot or a slash in it, or the only one that is built in of that device: h100-80g for h100-x.
+ */
 enum status cluster_find(struct cluster *c, const char *name, struct error *err);
 /* Change constants, as in "peak=400; node_bandwidth=2x": to a value, or so many times what it
    was. */

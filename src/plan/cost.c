@@ -84,7 +84,7 @@ double cost_sum(const struct cluster *c, double bytes, int ranks, int stride)
 	speed = constant(c, CLUSTER_NODE_BANDWIDTH) * constant(c, CLUSTER_NODE_SHARE) / groups;
 	if (here > 1)
 		speed = fmin(speed, ring.gb_per_s);
-	return (ring.latency_us + nodes * constant(c, CLUSTER_NODE_LATENCY)) * 1e-6 +
+	return (ring.latency_us + nodes * constant(c, CLUSTER_SUM_LATENCY)) * 1e-6 +
 	       passing / (speed * 1e9);
 }
 

@@ -28,13 +28,14 @@ static void fill_stage(struct explained_stage *x, int stage, const struct stage_
 		stage_cost(k, s, c, layers, s->chunks, stage == 0, stage == s->pp - 1);
 
 	*x = (struct explained_stage){.layers = layers,
-				      .parameters = setup_parameters(s, stage),
+				      .parameters =
+					      outline_stage_parameters(k->outline, s, stage),
 				      .forward = cost.forward,
 				      .backward = cost.backward,
 				      .sums = cost.sums,
 				      .messages = cost.messages,
 				      .alive = forecast_alive(s, stage)};
-	forecast_memory(&x->memory, s, c, stage);
+	forecast_memory(&x->memory, s, c, k, stage);
 }
 
 /* What so many passes of each kind compute, as means of the stages. */
@@ -77,8 +78,7 @@ static void take_apart(struct explanation *e, const struct stage_kinds *k,
 	struct stage_cost all = stage_cost(k, s, c, s->layers, s->pp * s->chunks, true, true);
 	double m = setup_micro_batches(s), worked;
 
-	x->step = e->timeline.makespan_ms * 1e-3 + e->forecast.gradients + e->forecast.update;
-	x->gradients = e->forecast.gradients;
+	x->step = e->timeline.makespan_ms * 1e-3 + x->gradients + e->forecast.update;
 	x->other = c->constants[CLUSTER_STEP] * 1e-6;
 	x->update = e->forecast.update - x->other;
 	x->sums = m * all.sums / s->pp;
@@ -93,15 +93,17 @@ enum status explanation_init(struct explanation *e, const struct setup *s,
 			     const struct cluster *c, struct error *err)
 {
 	struct stage_kinds kinds;
+	struct outline outline;
 	enum status st;
 
 	*e = (struct explanation){.stages = calloc((size_t)s->pp, sizeof(*e->stages))};
 	if (!e->stages)
 		return FAIL(err, ERR_MEMORY, "no memory for %d stages", s->pp);
-	stage_kinds_init(&kinds, s, c);
+	TRY(outline_init(&outline, s, err));
+	stage_kinds_init(&kinds, &outline, s, c);
 	stage_kinds_set_message(&kinds, s, c);
 	forecast_with(&e->forecast, s, c, &kinds);
-	TRY(simulate_run(&e->timeline, s, c, err));
+	TRY(simulate_run(&e->timeline, &e->step.gradients, s, c, err));
 	fill_passes(e, &kinds);
 	for (int i = 0; i < s->pp; i++)
 		fill_stage(&e->stages[i], i, &kinds, s, c);

@@ -1,7 +1,7 @@
 /* forecast.c - see forecast.h */
 #include "plan/forecast.h"
 #include "base/util.h"
-#include "plan/stage.h"
+#include "plan/sums.h"
 
 #include <math.h>
 
@@ -62,71 +62,36 @@ static void pipeline(struct forecast *f, const struct setup *s, const struct clu
 				slowest.weights);
 }
 
-/*
- * ZeRO 2 and 3 as PyTorch's FSDP does them: every micro-batch the gradients go to their owners,
- * and with 3 the parameters are gathered before the forward and before the backward, block by
- * block behind the work of the others. The first block to be gathered and the last one to be
- * sent have nothing to hide behind.
- */
-static double sharded(const struct setup *s, const struct cluster *c, int stage, double work)
-{
-	double bytes = c->constants[CLUSTER_GRADIENT_BYTES], n = setup_parameters(s, stage);
-	double m = setup_micro_batches(s);
-	/* Either is half of a sum. */
-	double send = cost_sum(c, bytes * n, s->dp, s->tp) / 2;
-	double gather = cost_sum(c, 2 * n, s->dp, s->tp) / 2;
-	double all = m * send + (s->zero == 3 ? 2 * m : 1) * gather;
-	double ends = (send + gather) / setup_layers(s, stage);
-
-	return s->zero == 3 ? fmax(ends, all - work) : gather + fmax(ends, m * send - work);
-}
-
-/* Sums of gradients: ZeRO 1 sends as much in two halves. The copies of the table are summed
-   between the first stage and the last. */
-static double gradients(const struct setup *s, const struct cluster *c, int stage, double work)
-{
-	double bytes = c->constants[CLUSTER_GRADIENT_BYTES], n = setup_parameters(s, stage);
-	double time = 0;
-
-	if (s->dp > 1 && s->zero >= 2)
-		time = sharded(s, c, stage, work);
-	else if (s->dp > 1)
-		time = cost_sum(c, (s->zero ? (bytes + 2) / 2 : bytes) * n, s->dp, s->tp) *
-		       (1 - c->constants[CLUSTER_GRADIENT_OVERLAP]);
-	if (s->pp > 1 && setup_is_tied(s))
-		time += cost_sum(c, bytes * (double)ceil_div(s->vocab, s->tp) * s->hidden, 2,
-				 s->tp * s->dp * (s->pp - 1));
-	return time;
-}
-
-static void step_end(struct forecast *f, const struct setup *s, const struct cluster *c)
+/* All wait for all before the update: the norm of the gradients is that of the whole model. */
+static void step_end(struct forecast *f, const struct setup *s, const struct cluster *c,
+		     const struct stage_kinds *kinds)
 {
 	int ends[] = {0, s->pp - 1};
 
 	for (int i = 0; i < (s->pp > 1 ? 2 : 1); i++) {
-		double n = setup_parameters(s, ends[i]) / (s->zero ? s->dp : 1);
-		double sums = gradients(s, c, ends[i], f->work);
-		double update = cost_bytes(c, n * c->constants[CLUSTER_OPTIMIZER_BYTES]) +
-				c->constants[CLUSTER_STEP] * 1e-6;
+		double n = outline_stage_parameters(kinds->outline, s, ends[i]);
+		double bytes = c->constants[CLUSTER_OPTIMIZER_BYTES];
 
-		if (sums + update > f->gradients + f->update) {
-			f->gradients = sums;
-			f->update = update;
-		}
+		f->gradients = fmax(f->gradients, sums_forecast(kinds, s, c, ends[i]));
+		f->update = fmax(f->update, cost_bytes(c, bytes * n / (s->zero ? s->dp : 1)));
 	}
+	f->gradients += sums_of_table(kinds, s, c);
+	f->update += c->constants[CLUSTER_STEP] * 1e-6;
 }
 
-static void fullest(struct forecast *f, const struct setup *s, const struct cluster *c)
+static void fullest(struct forecast *f, const struct setup *s, const struct cluster *c,
+		    const struct stage_kinds *kinds)
 {
 	int stages[3], n = extreme_stages(s, stages);
 
 	for (int i = 0; i < n; i++) {
 		struct forecast_memory m;
 
-		forecast_memory(&m, s, c, stages[i]);
+		forecast_memory(&m, s, c, kinds, stages[i]);
 		if (forecast_memory_sum(&m) > f->memory) {
 			f->memory = forecast_memory_sum(&m);
 			f->fullest = stages[i];
+			f->parts = m;
 		}
 	}
 }
@@ -134,20 +99,33 @@ static void fullest(struct forecast *f, const struct setup *s, const struct clus
 void forecast_with(struct forecast *f, const struct setup *s, const struct cluster *c,
 		   const struct stage_kinds *kinds)
 {
-	*f = (struct forecast){.fullest = 0};
+	*f = (struct forecast){.flops = s->global_batch * kinds->outline->flops};
 	pipeline(f, s, c, kinds);
-	step_end(f, s, c);
+	step_end(f, s, c, kinds);
 	f->step = f->work + f->sums + f->messages + f->fill + f->gradients + f->update;
-	fullest(f, s, c);
+	fullest(f, s, c, kinds);
 }
 
-void forecast_make(struct forecast *f, const struct setup *s, const struct cluster *c)
+void forecast_from(struct forecast *f, const struct outline *o, const struct setup *s,
+		   const struct cluster *c)
 {
 	struct stage_kinds kinds;
 
-	stage_kinds_init(&kinds, s, c);
+	stage_kinds_init(&kinds, o, s, c);
 	stage_kinds_set_message(&kinds, s, c);
 	forecast_with(f, s, c, &kinds);
+}
+
+enum status forecast_make(struct forecast *f, const struct setup *s, const struct cluster *c,
+			  struct error *err)
+{
+	struct outline o;
+	enum status st;
+
+	TRY(outline_init(&o, s, err));
+	forecast_from(f, &o, s, c);
+out:
+	return st;
 }
 
 double forecast_tokens_per_s(const struct forecast *f, const struct setup *s)
@@ -157,5 +135,5 @@ double forecast_tokens_per_s(const struct forecast *f, const struct setup *s)
 
 double forecast_mfu(const struct forecast *f, const struct setup *s, const struct cluster *c)
 {
-	return setup_flops(s) / (f->step * s->gpus * c->constants[CLUSTER_PEAK] * 1e12);
+	return f->flops / (f->step * s->gpus * c->constants[CLUSTER_PEAK] * 1e12);
 }

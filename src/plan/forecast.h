@@ -6,7 +6,13 @@
 #define KOLM_PLAN_FORECAST_H
 
 #include "plan/cluster.h"
+#include "plan/outline.h"
 #include "plan/setup.h"
+
+/* Where it goes, in bytes of a rank. */
+struct forecast_memory {
+	double parameters, gradients, optimizer, activations, reserved;
+};
 
 /* Times in s. They add up to step. */
 struct forecast {
@@ -19,11 +25,17 @@ struct forecast {
 	double update;	  /* the optimizer, and what the host does once a step */
 	double memory;	  /* bytes of the fullest rank */
 	int fullest;	  /* its stage */
+	struct forecast_memory parts; /* of that */
+	double flops;		      /* that the model needs, recomputation left out */
 };
 
 /* For a setup that has passed its check. */
-void forecast_make(struct forecast *f, const struct setup *s, const struct cluster *c);
-/* The same where what its stages are made of is known (stage.h): a search knows it for many. */
+enum status forecast_make(struct forecast *f, const struct setup *s, const struct cluster *c,
+			  struct error *err);
+/* The same where its outline is known, or what its stages are made of (stage.h): a search knows
+   it for many. */
+void forecast_from(struct forecast *f, const struct outline *o, const struct setup *s,
+		   const struct cluster *c);
 struct stage_kinds;
 void forecast_with(struct forecast *f, const struct setup *s, const struct cluster *c,
 		   const struct stage_kinds *kinds);
@@ -44,15 +56,9 @@ double forecast_tokens_per_s(const struct forecast *f, const struct setup *s);
 /* The share of the peak of all devices that the model's own FLOP are. */
 double forecast_mfu(const struct forecast *f, const struct setup *s, const struct cluster *c);
 
-/* Where it goes, in bytes of a rank of the stage. */
-struct forecast_memory {
-	double parameters, gradients, optimizer, activations, reserved;
-};
 void forecast_memory(struct forecast_memory *m, const struct setup *s, const struct cluster *c,
-		     int stage);
+		     const struct stage_kinds *kinds, int stage);
 double forecast_memory_sum(const struct forecast_memory *m);
-/* Bytes that a block keeps of a micro-batch for its backward: Korthikanti et al., table 2. */
-double forecast_block_bytes(const struct setup *s);
 /* Micro-batches that a stage has begun and not ended, at most; interleaved: in stages' worth.
  */
 double forecast_alive(const struct setup *s, int stage);

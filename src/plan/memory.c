@@ -1,66 +1,11 @@
 /* memory.c - the memory of a rank; see forecast.h */
 #include "plan/forecast.h"
 #include "base/util.h"
+#include "plan/stage.h"
+
+#include <math.h>
 
 static const double GIB = 1024.0 * 1024 * 1024;
-
-/* Bytes of an element of the block's rows: those that all ranks of a layer have, unless rows
-   are spread, and those that are cut. Norms, inputs of products, masks; then Korthikanti et
-   al.'s 24, or without dropout queries, keys, values, result and what is inside of the
-   feed-forward.
- */
-static void element_bytes(const struct setup *s, double *whole, double *cut)
-{
-	double keys = (double)setup_kv_heads(s) / s->heads;
-	double inside = (double)setup_ffn(s) / s->hidden;
-
-	switch (s->model) {
-	case SETUP_GPT:
-		*whole = 10;
-		*cut = 8 + 4 * inside;
-		return;
-	case SETUP_MPT:
-		*whole = 8;
-		*cut = 4 + 4 * keys + 4 * inside;
-		return;
-	case SETUP_LLAMA: /* gate, up, and their product */
-		*whole = 8;
-		*cut = 4 + 4 * keys + 6 * inside;
-		return;
-	}
-}
-
-/* The input, what attention yields, and every other of what the products do. */
-static void half_bytes(const struct setup *s, double *whole, double *cut)
-{
-	double keys = (double)setup_kv_heads(s) / s->heads;
-	double inside = (double)setup_ffn(s) / s->hidden;
-
-	*whole = 4;
-	*cut = 3 + 2 * keys + (s->model == SETUP_LLAMA ? 2 : 1) * inside;
-}
-
-/* What is computed again is not kept; with full recomputation only the input is. */
-static double kept(const struct setup *s, enum setup_recompute recompute)
-{
-	double h = s->hidden, t = s->tp, sequence = s->context, whole = 0, cut = 0;
-	double elements = sequence * s->micro_batch * h;
-
-	if (recompute == SETUP_FULL)
-		return 2 * elements / (s->sequence_parallel ? t : 1);
-	if (recompute == SETUP_SELECTIVE && setup_is_flash(s))
-		half_bytes(s, &whole, &cut);
-	else
-		element_bytes(s, &whole, &cut);
-	if (recompute == SETUP_NONE && !setup_is_flash(s))
-		cut += 5 * s->heads * sequence / h;
-	return elements * (whole / (s->sequence_parallel ? t : 1) + cut / t);
-}
-
-double forecast_block_bytes(const struct setup *s)
-{
-	return kept(s, s->recompute);
-}
 
 double forecast_alive(const struct setup *s, int stage)
 {
@@ -117,34 +62,42 @@ static double room_bytes(const struct setup *s, const struct cluster *c, int sta
 	return 4 * message + (stage < s->pp - 1 ? 2 * weights * rooms(s, c, stage) : 0);
 }
 
-/* Of the embedding: its mask; of the head: its input twice, and the logits. */
-static double end_bytes(const struct setup *s, const struct cluster *c, int stage)
+/* Of the embedding and of the head. */
+static double end_bytes(const struct setup *s, const struct cluster *c,
+			const struct stage_kinds *k, int stage)
 {
-	double elements = (double)s->context * s->micro_batch * s->hidden;
-	double cut = s->sequence_parallel ? s->tp : 1, sum = 0;
+	double sum = 0;
 
 	if (stage == 0)
-		sum += elements / cut * kept_micro_batches(s, c, stage);
+		sum += k->embedding_kept * kept_micro_batches(s, c, stage);
 	if (stage == s->pp - 1)
-		sum += 4 * elements / cut + c->constants[CLUSTER_LOGIT_BYTES] * s->context *
-						    s->micro_batch *
-						    (double)ceil_div(s->vocab, s->tp);
+		sum += k->head_kept + c->constants[CLUSTER_LOGIT_BYTES] * k->logits;
 	return sum;
 }
 
-/* Parameters that are gathered together: a block, or a table where that is larger. */
-static double sharded_unit(const struct setup *s, int stage)
+/* An engine that plans its memory beforehand gives gradients the room of the activations that
+   their backward has freed, unless they are kept from one micro-batch to the next. */
+static double shared_room(const struct setup *s, const struct cluster *c,
+			  const struct stage_kinds *k, int stage)
 {
-	double block = setup_block_parameters(s);
-	double table = (double)ceil_div(s->vocab, s->tp) * s->hidden;
+	if (!(c->constants[CLUSTER_STAGE_BUFFERS] > 0) || setup_micro_batches(s) > 1)
+		return 0;
+	return k->block_kept * setup_layers(s, stage) + end_bytes(s, c, k, stage);
+}
 
-	return (stage == 0 || stage == s->pp - 1) && table > block ? table : block;
+/* Parameters that are gathered together: a block, or a table where that is larger. */
+static double sharded_unit(const struct setup *s, const struct outline *o, int stage)
+{
+	bool end = stage == 0 || stage == s->pp - 1;
+
+	return end && o->table > o->block.parameters ? o->table : o->block.parameters;
 }
 
 void forecast_memory(struct forecast_memory *m, const struct setup *s, const struct cluster *c,
-		     int stage)
+		     const struct stage_kinds *k, int stage)
 {
-	double n = setup_parameters(s, stage), unit = sharded_unit(s, stage);
+	double n = outline_stage_parameters(k->outline, s, stage);
+	double unit = sharded_unit(s, k->outline, stage), layers = setup_layers(s, stage);
 
 	m->parameters = 2 * n / (s->zero >= 3 ? s->dp : 1);
 	m->gradients = c->constants[CLUSTER_GRADIENT_BYTES] * n / (s->zero >= 2 ? s->dp : 1);
@@ -156,13 +109,12 @@ void forecast_memory(struct forecast_memory *m, const struct setup *s, const str
 	if (s->zero >= 2 && s->dp > 1)
 		m->gradients += c->constants[CLUSTER_GRADIENT_BYTES] * unit;
 	m->optimizer = 12 * n / (s->zero >= 1 ? s->dp : 1); /* master copy, two moments */
-	m->activations =
-		forecast_block_bytes(s) * setup_layers(s, stage) *
-			kept_micro_batches(s, c, stage) +
-		end_bytes(s, c, stage) +
-		room_bytes(s, c, stage, setup_block_parameters(s) * setup_layers(s, stage));
+	m->activations = k->block_kept * layers * kept_micro_batches(s, c, stage) +
+			 end_bytes(s, c, k, stage) +
+			 room_bytes(s, c, stage, k->outline->block.parameters * layers);
 	/* The block that is under way has all of it. */
-	m->activations += kept(s, SETUP_NONE) - kept(s, s->recompute);
+	m->activations += k->block_under_way - k->block_kept;
+	m->gradients = fmax(0, m->gradients - shared_room(s, c, k, stage));
 	m->reserved = c->constants[CLUSTER_RESERVED] * GIB;
 }
 

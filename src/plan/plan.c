@@ -26,12 +26,13 @@ static enum status nothing_fits(const struct plan *p, struct error *err)
 static enum status look_for_fewer(struct plan *p, struct error *err)
 {
 	struct search *work = malloc(sizeof(*work));
+	enum status st;
 
 	if (!work)
 		return FAIL(err, ERR_MEMORY, "no memory to search");
-	p->device_count = search_devices(p->devices, &p->space, &p->cluster, work);
+	st = search_devices(p->devices, &p->device_count, &p->space, &p->cluster, work, err);
 	free(work);
-	return OK;
+	return st;
 }
 
 enum status plan_create(struct plan **out, const struct search_space *space,
@@ -44,12 +45,13 @@ enum status plan_create(struct plan **out, const struct search_space *space,
 		return FAIL(err, ERR_MEMORY, "no memory to search");
 	p->space = *space;
 	p->cluster = *c;
-	search_run(&p->search, space, c);
+	TRY(search_run(&p->search, space, c, err));
 	if (!p->search.best_count) {
 		st = nothing_fits(p, err);
 		goto out;
 	}
 	TRY(search_simulate(&p->search, c, space->top, err));
+	TRY(outline_init(&p->outline, &p->search.best[0].setup, err));
 	if (simulate_can(&p->search.best[0].setup))
 		TRY(explanation_init(&p->first, &p->search.best[0].setup, c, err));
 	if (devices)
@@ -69,14 +71,14 @@ void plan_free(struct plan *p)
 	free(p);
 }
 
-double plan_sensitivity(const struct setup *s, const struct cluster *c,
-			enum cluster_constant which)
+double plan_sensitivity(const struct plan *p, enum cluster_constant which)
 {
-	struct cluster changed = *c;
+	const struct setup *s = &p->search.best[0].setup;
+	struct cluster changed = p->cluster;
 	struct forecast before, after;
 
 	changed.constants[which] *= 1.1;
-	forecast_make(&before, s, c);
-	forecast_make(&after, s, &changed);
+	forecast_from(&before, &p->outline, s, &p->cluster);
+	forecast_from(&after, &p->outline, s, &changed);
 	return after.step / before.step - 1;
 }

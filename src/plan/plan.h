@@ -12,7 +12,8 @@
 struct plan {
 	struct search_space space;
 	struct cluster cluster;
-	struct search search; /* the best ones are simulated */
+	struct search search;	/* the best ones are simulated */
+	struct outline outline; /* of the first of them */
 	/* The fastest on fewer devices, see search_devices; count 0: was not looked for. */
 	struct search_found devices[SEARCH_COUNTS_MAX];
 	int device_count;
@@ -25,9 +26,9 @@ enum status plan_create(struct plan **out, const struct search_space *space,
 			const struct cluster *c, bool devices, struct error *err);
 void plan_free(struct plan *p);
 
-/* How much a step of the setup changes, as a share, where a constant is a tenth larger. */
-double plan_sensitivity(const struct setup *s, const struct cluster *c,
-			enum cluster_constant which);
+/* How much the step of the first one changes, as a share, where a constant is a tenth larger.
+ */
+double plan_sensitivity(const struct plan *p, enum cluster_constant which);
 
 void plan_put(struct json *j, const struct plan *p, bool sensitive);
 /* Plan again what the JSON of a plan says; where names it in messages. */

@@ -38,9 +38,7 @@ static void put_found(struct json *j, const struct search_found *found, const st
 {
 	const struct setup *s = &found->setup;
 	const struct forecast *f = &found->forecast;
-	struct forecast_memory m;
 
-	forecast_memory(&m, s, c, f->fullest);
 	json_begin_object(j, NULL);
 	put_setup(j, s);
 	json_put_double(j, "step_ms", f->step * 1e3);
@@ -57,7 +55,7 @@ static void put_found(struct json *j, const struct search_found *found, const st
 	json_put_double(j, "update_ms", f->update * 1e3);
 	json_put_double(j, "mem_gib", f->memory / GIB);
 	json_put_int(j, "fullest_stage", f->fullest);
-	put_memory(j, &m);
+	put_memory(j, &f->parts);
 	json_end_object(j);
 }
 
@@ -218,7 +216,7 @@ void plan_put(struct json *j, const struct plan *p, bool sensitive)
 
 	json_begin_object(j, NULL);
 	json_put_string(j, "cluster", c->name);
-	json_put_double(j, "parameters", setup_all_parameters(&p->space.setup));
+	json_put_double(j, "parameters", p->outline.parameters);
 	json_put_double(j, "memory_gib", p->space.memory / GIB);
 	json_put_int(j, "tried", r->tried);
 	json_put_int(j, "fit", r->fits);
@@ -227,8 +225,7 @@ void plan_put(struct json *j, const struct plan *p, bool sensitive)
 		json_begin_object(j, "sensitivity");
 		for (int i = 0; i < CLUSTER_CONSTANT_COUNT; i++)
 			json_put_double(j, cluster_constant_name((enum cluster_constant)i),
-					plan_sensitivity(&r->best[0].setup, c,
-							 (enum cluster_constant)i));
+					plan_sensitivity(p, (enum cluster_constant)i));
 		json_end_object(j);
 	}
 	put_list(j, "best", r->best, r->best_count, c);

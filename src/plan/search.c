@@ -22,6 +22,7 @@ struct walk {
 	const struct search_space *space;
 	const struct cluster *c;
 	bool again; /* for what would be faster than the best, which is known by then */
+	struct outline outline;
 	struct stage_kinds kinds;
 	struct search_grid *grid;
 	struct setup s;
@@ -142,73 +143,95 @@ static void try_grids(struct walk *w)
 	}
 }
 
-/* What can be chosen for a micro-batch. */
-static void try_blocks(struct walk *w)
+/* What can be chosen where the outline is known. */
+static void try_micro_batches(struct walk *w)
 {
 	struct setup *s = &w->s;
 
-	for (int recompute = 0; setup_recompute_names[recompute]; recompute++)
-		for (int spread = 0; spread <= (s->tp > 1 && s->context % s->tp == 0);
-		     spread++) {
-			if ((w->space->recompute != SEARCH_ANY &&
-			     w->space->recompute != recompute) ||
-			    (w->space->spread != SEARCH_ANY && w->space->spread != spread))
+	for (s->micro_batch = 1; s->micro_batch <= s->global_batch; s->micro_batch++) {
+		if (!is_wanted(w->space->setup.micro_batch, s->micro_batch, s->global_batch))
+			continue;
+		for (int recompute = 0; setup_recompute_names[recompute]; recompute++) {
+			if (w->space->recompute != SEARCH_ANY &&
+			    w->space->recompute != recompute)
 				continue;
 			s->recompute = (enum setup_recompute)recompute;
-			s->sequence_parallel = spread;
-			stage_kinds_init(&w->kinds, s, w->c);
+			stage_kinds_init(&w->kinds, &w->outline, s, w->c);
 			try_grids(w);
 		}
+	}
 }
 
-static void try_all(struct walk *w)
+/* Can layers be split so many ways? */
+static bool is_split(const struct setup *s)
+{
+	struct error ignored = {0};
+
+	return s->gpus % s->tp == 0 && setup_check_split(s, &ignored) == OK;
+}
+
+static enum status try_all(struct walk *w, struct error *err)
 {
 	struct setup *s = &w->s;
+	enum status st = OK;
 
 	*s = w->space->setup;
 	for (s->tp = 1; s->tp <= imin(s->gpus, s->heads); s->tp++) {
-		if (!is_wanted(w->space->setup.tp, s->tp, s->heads) || s->gpus % s->tp)
+		if ((w->space->setup.tp && w->space->setup.tp != s->tp) || !is_split(s))
 			continue;
-		for (s->micro_batch = 1; s->micro_batch <= s->global_batch; s->micro_batch++)
-			if (is_wanted(w->space->setup.micro_batch, s->micro_batch,
-				      s->global_batch))
-				try_blocks(w);
+		for (int spread = 0; spread <= (s->tp > 1 && s->context % s->tp == 0);
+		     spread++) {
+			if (w->space->spread != SEARCH_ANY && w->space->spread != spread)
+				continue;
+			s->sequence_parallel = spread;
+			TRY(outline_init(&w->outline, s, err));
+			try_micro_batches(w);
+		}
 	}
+out:
+	return st;
 }
 
 /* Twice: only the second time it is known what would look better than the best. */
-void search_run(struct search *r, const struct search_space *space, const struct cluster *c)
+enum status search_run(struct search *r, const struct search_space *space,
+		       const struct cluster *c, struct error *err)
 {
 	struct walk w = {.r = r, .space = space, .c = c};
 	double begin = clock_ms();
+	enum status st;
 
 	r->tried = r->fits = r->forecasts = 0;
 	r->best_count = r->too_large_count = r->grid_count = r->front_count = 0;
-	try_all(&w);
+	TRY(try_all(&w, err));
 	if (r->fits < r->tried) {
 		w.again = true;
-		try_all(&w);
+		TRY(try_all(&w, err));
 	}
 	r->seconds = (clock_ms() - begin) * 1e-3;
+out:
+	return st;
 }
 
-int search_devices(struct search_found found[SEARCH_COUNTS_MAX],
-		   const struct search_space *space, const struct cluster *c,
-		   struct search *work)
+enum status search_devices(struct search_found found[SEARCH_COUNTS_MAX], int *count,
+			   const struct search_space *space, const struct cluster *c,
+			   struct search *work, struct error *err)
 {
 	struct search_space part = *space;
-	int n = 0;
+	enum status st = OK;
 
+	*count = 0;
 	part.top = 1;
 	for (int64_t gpus = 1;; gpus *= 2) {
 		part.setup.gpus = (int)min64(gpus, space->setup.gpus);
-		search_run(work, &part, c);
+		TRY(search_run(work, &part, c, err));
 		if (work->best_count &&
-		    (!n || work->best[0].forecast.step < found[n - 1].forecast.step))
-			found[n++] = work->best[0];
+		    (!*count || work->best[0].forecast.step < found[*count - 1].forecast.step))
+			found[(*count)++] = work->best[0];
 		if (gpus >= space->setup.gpus)
-			return n;
+			break;
 	}
+out:
+	return st;
 }
 
 /* In the order of the closed form, until no other can be the best any more, or until it has

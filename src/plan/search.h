@@ -70,7 +70,8 @@ struct search {
 /* All of them any. */
 void search_space_init(struct search_space *space);
 /* Find them in closed form; simulated is left out. */
-void search_run(struct search *r, const struct search_space *space, const struct cluster *c);
+enum status search_run(struct search *r, const struct search_space *space,
+		       const struct cluster *c, struct error *err);
 /* Ways that were forecast in a second. */
 static inline double search_speed(const struct search *r)
 {
@@ -85,11 +86,11 @@ enum status search_simulate(struct search *r, const struct cluster *c, int top,
 
 /*
  * The fastest that fits on 1, 2, 4, ... devices and on all of the space's: only those that are
- * faster than all with fewer devices. Returns how many; work is for what is in between.
+ * faster than all with fewer devices; work is for what is in between.
  */
 enum { SEARCH_COUNTS_MAX = 32 };
-int search_devices(struct search_found found[SEARCH_COUNTS_MAX],
-		   const struct search_space *space, const struct cluster *c,
-		   struct search *work);
+enum status search_devices(struct search_found found[SEARCH_COUNTS_MAX], int *count,
+			   const struct search_space *space, const struct cluster *c,
+			   struct search *work, struct error *err);
 
 #endif

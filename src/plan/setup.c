@@ -45,6 +45,28 @@ out:
 	return st;
 }
 
+/* Of fewer heads of keys than ranks several have the same. */
+enum status setup_check_split(const struct setup *s, struct error *err)
+{
+	int keys = setup_kv_heads(s);
+	enum status st;
+
+	TRY(divides(s->heads, "heads", s->hidden, "hidden", err));
+	if (s->model == SETUP_LLAMA && s->hidden / s->heads % 2)
+		return FAIL(err, ERR_USAGE,
+			    "heads of llama have an even width, not hidden %d / heads %d",
+			    s->hidden, s->heads);
+	TRY(divides(s->tp, "tp", s->heads, "heads", err));
+	TRY(divides(keys, "kv_heads", s->heads, "heads", err));
+	if (keys > s->tp)
+		TRY(divides(s->tp, "tp", keys, "kv_heads", err));
+	TRY(divides(s->tp, "tp", setup_ffn(s), "ffn", err));
+	if (s->vocab < s->tp)
+		return FAIL(err, ERR_USAGE, "vocab %d is less than tp %d", s->vocab, s->tp);
+out:
+	return st;
+}
+
 enum status setup_check(const struct setup *s, struct error *err)
 {
 	enum status st = OK;
@@ -52,9 +74,7 @@ enum status setup_check(const struct setup *s, struct error *err)
 	if ((int64_t)s->dp * s->tp * s->pp != s->gpus)
 		return FAIL(err, ERR_USAGE, "dp %d times tp %d times pp %d is not gpus %d",
 			    s->dp, s->tp, s->pp, s->gpus);
-	TRY(divides(s->heads, "heads", s->hidden, "hidden", err));
-	TRY(divides(s->tp, "tp", s->heads, "heads", err));
-	TRY(divides(setup_kv_heads(s), "kv_heads", s->heads, "heads", err));
+	TRY(setup_check_split(s, err));
 	TRY(divides((int64_t)s->dp * s->micro_batch, "dp times micro_batch", s->global_batch,
 		    "global_batch", err));
 	if (s->sequence_parallel)
@@ -71,76 +91,7 @@ int setup_layers(const struct setup *s, int stage)
 	return s->layers / parts * s->chunks + rest / s->pp + (stage < rest % s->pp);
 }
 
-/* Elements of the matrices of a block: queries, keys, values, result, feed-forward. */
-static double block_matrices(const struct setup *s)
-{
-	double h = s->hidden, keys = (double)setup_kv_heads(s) / s->heads;
-	double products = s->model == SETUP_LLAMA ? 3 : 2;
-
-	return h * h * (2 + 2 * keys) + products * h * setup_ffn(s);
-}
-
-/* Matrices and biases are cut into tp parts; norms, and the biases behind a sum, are not. */
-static double block_parameters(const struct setup *s, int tp)
-{
-	double h = s->hidden;
-
-	if (s->model == SETUP_GPT)
-		return (block_matrices(s) + 3 * h + setup_ffn(s)) / tp + 6 * h;
-	return block_matrices(s) / tp + 2 * h;
-}
-
-double setup_block_parameters(const struct setup *s)
-{
-	return block_parameters(s, s->tp);
-}
-
-/* The vocabulary is filled up so that tp divides it. */
-static double table_parameters(const struct setup *s)
-{
-	return (double)ceil_div(s->vocab, s->tp) * s->hidden;
-}
-
-/* Beside the table: the last norm, learned positions. */
-static double norm_parameters(const struct setup *s)
-{
-	return (s->model == SETUP_GPT ? 2.0 : 1.0) * s->hidden;
-}
-
-static double position_parameters(const struct setup *s)
-{
-	return s->model == SETUP_GPT ? (double)s->context * s->hidden : 0;
-}
-
 bool setup_is_tied(const struct setup *s)
 {
 	return s->model != SETUP_LLAMA;
-}
-
-double setup_parameters(const struct setup *s, int stage)
-{
-	double sum = setup_layers(s, stage) * block_parameters(s, s->tp);
-	bool first = stage == 0, last = stage == s->pp - 1;
-
-	if (first || last)
-		sum += table_parameters(s) * (first && last && !setup_is_tied(s) ? 2 : 1);
-	if (first)
-		sum += position_parameters(s);
-	if (last)
-		sum += norm_parameters(s);
-	return sum;
-}
-
-double setup_all_parameters(const struct setup *s)
-{
-	return s->layers * block_parameters(s, 1) +
-	       (setup_is_tied(s) ? 1.0 : 2.0) * s->hidden * s->vocab + position_parameters(s) +
-	       norm_parameters(s);
-}
-
-double setup_flops(const struct setup *s)
-{
-	double h = s->hidden, rows = (double)s->global_batch * s->context;
-
-	return 6 * rows * (s->layers * (block_matrices(s) + 2 * h * s->context) + h * s->vocab);
 }

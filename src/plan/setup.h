@@ -59,6 +59,9 @@ struct setup {
 /* Is it one that can be run? The error says what does not fit together. */
 enum status setup_check(const struct setup *s, struct error *err);
 
+/* Can its layers be split tp ways? */
+enum status setup_check_split(const struct setup *s, struct error *err);
+
 /* Micro-batches of a step, of one replica. */
 static inline int setup_micro_batches(const struct setup *s)
 {
@@ -77,14 +80,7 @@ static inline bool setup_is_flash(const struct setup *s)
 
 /* Blocks of a stage. The first stages have one more where they do not divide. */
 int setup_layers(const struct setup *s, int stage);
-/* Parameters that a rank has of a block; that a rank of the stage has. */
-double setup_block_parameters(const struct setup *s);
-double setup_parameters(const struct setup *s, int stage);
 /* Is the head the table of the embedding? */
 bool setup_is_tied(const struct setup *s);
-/* Of the whole model, the tied table once. */
-double setup_all_parameters(const struct setup *s);
-/* FLOP of a step that the model needs, recomputation left out. */
-double setup_flops(const struct setup *s);
 
 #endif

@@ -4,7 +4,9 @@
 #include "base/units.h"
 #include "base/util.h"
 #include "data/csv.h"
+#include "plan/words.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,15 +66,6 @@ static enum status wrong(const struct reader *r, const struct column *column, co
 		    (long long)r->csv.line, column->name, text, wanted);
 }
 
-/* The number of a name in a list that ends with NULL; -1: it is not there. */
-static int index_of(const char *const *names, const char *text)
-{
-	for (int i = 0; names[i]; i++)
-		if (!strcmp(names[i], text))
-			return i;
-	return -1;
-}
-
 static enum status read_whole(const struct reader *r, const struct column *column,
 			      const char *text, int *out, struct error *err)
 {
@@ -88,17 +81,11 @@ static enum status read_whole(const struct reader *r, const struct column *colum
 	return OK;
 }
 
-static enum status read_flag(const struct reader *r, const struct column *column,
-			     const char *text, bool *out, struct error *err)
+/* One of some words; -1: it is none of them. */
+static enum status take_word(const struct reader *r, const struct column *column,
+			     const char *text, int word, const char *wanted, struct error *err)
 {
-	static const char *const words[] = {"0",   "1",	    "false", "true", "no",
-					    "yes", "False", "True",  NULL};
-	int i = index_of(words, text);
-
-	if (i < 0)
-		return wrong(r, column, text, "0 or 1", err);
-	*out = i % 2;
-	return OK;
+	return word < 0 ? wrong(r, column, text, wanted, err) : OK;
 }
 
 static enum status read_measured(const struct reader *r, const struct column *column,
@@ -112,45 +99,62 @@ static enum status read_measured(const struct reader *r, const struct column *co
 	return OK;
 }
 
+/* What an empty number stands for; "": that of the others, see recognise. */
+static const char *empty_number(const char *name)
+{
+	static const char *const words[][2] = {
+		{"chunks", "1"}, {"zero", "0"}, {"gpus", ""}, {"dp", ""}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strcmp(words[i][0], name))
+			return words[i][1];
+	return NULL;
+}
+
 static enum status read_cell(const struct reader *r, const struct column *column,
 			     const char *text, struct setups_row *row, struct error *err)
 {
 	void *at = (char *)row + column->offset;
+	const char *empty = column->empty ? column->empty : empty_number(column->name);
+	enum status st = OK;
 	int i;
 
-	if (!*text && !strcmp(column->name, "chunks"))
-		text = "1";
-	if (!*text && !strcmp(column->name, "zero"))
-		text = "0";
-	if (!*text && !column->empty)
+	if (!*text && !empty)
 		return wrong(r, column, text, "given", err);
 	if (!*text)
-		text = column->empty;
+		text = empty;
 	switch (column->kind) {
 	case CELL_TEXT:
 		if (strlen(text) >= SETUPS_NAME_MAX)
 			return wrong(r, column, text, "a shorter name", err);
 		memcpy(at, text, strlen(text) + 1);
-		return OK;
+		break;
 	case CELL_NUMBER:
-		return read_whole(r, column, text, at, err);
+		*(int *)at = 0;
+		if (*text)
+			TRY(read_whole(r, column, text, at, err));
+		break;
 	case CELL_SCHEDULE:
-		if ((i = index_of(schedule_names, text)) < 0)
-			return wrong(r, column, text,
-				     "naive, gpipe, 1f1b, interleaved or zb-h1", err);
+		i = words_schedule(text);
+		TRY(take_word(r, column, text, i, "naive, gpipe, 1f1b, interleaved or zb-h1",
+			      err));
 		*(enum schedule_kind *)at = (enum schedule_kind)i;
-		return OK;
+		break;
 	case CELL_RECOMPUTE:
-		if ((i = index_of(setup_recompute_names, text)) < 0)
-			return wrong(r, column, text, "none, selective or full", err);
+		i = words_recompute(text);
+		TRY(take_word(r, column, text, i, "none, selective or full", err));
 		*(enum setup_recompute *)at = (enum setup_recompute)i;
-		return OK;
+		break;
 	case CELL_FLAG:
-		return read_flag(r, column, text, at, err);
+		i = words_flag(text);
+		TRY(take_word(r, column, text, i, "0 or 1", err));
+		*(bool *)at = i == 1;
+		break;
 	case CELL_MEASURED:
 		return read_measured(r, column, text, at, err);
 	}
-	return OK;
+out:
+	return st;
 }
 
 /* A cell as a printable text without the quotes. */
@@ -204,7 +208,8 @@ static bool begins(const char *text, const char *word)
 /*
  * A model is one of SETUP_MODELS by the beginning of its name, otherwise gpt. Sizes of Llama 3
  * that the table leaves out are known. 1f1b of several chunks is interleaved, and the other way
- * round; one stage has no schedule.
+ * round; one stage has no schedule. Devices that are not given are those of the grid, and
+ * replicas what is left of the devices.
  */
 static void recognise(struct setups_row *row)
 {
@@ -221,6 +226,10 @@ static void recognise(struct setups_row *row)
 		if (!s->kv_heads && s->heads % 8 == 0)
 			s->kv_heads = 8;
 	}
+	if (!s->dp)
+		s->dp = imax(1, s->gpus / s->tp / s->pp);
+	if (!s->gpus)
+		s->gpus = (int)min64((int64_t)s->dp * s->tp * s->pp, INT_MAX);
 	if (s->pp == 1)
 		s->chunks = 1;
 	if (s->schedule == SCHEDULE_1F1B && s->chunks > 1)
@@ -278,6 +287,21 @@ static const char *skip_comments(const char *at, const char *end, int64_t *lines
 	return at;
 }
 
+/* A row that can't be is told at the end: the others can. */
+static enum status read_or_note(const struct reader *r, const struct cell *cells,
+				struct setups_row *row, struct error *err)
+{
+	struct error own = {0};
+	enum status st = read_row(r, cells, row, &own);
+
+	if (st != OK && st != ERR_USAGE)
+		return error_copy(err, &own);
+	if (st == ERR_USAGE)
+		snprintf(row->problem, sizeof(row->problem), "%.*s",
+			 (int)sizeof(row->problem) - 1, own.msg);
+	return OK;
+}
+
 static enum status read_all(struct setups *t, struct reader *r, struct error *err)
 {
 	struct cell cells[COLUMNS];
@@ -300,7 +324,8 @@ static enum status read_all(struct setups *t, struct reader *r, struct error *er
 				    r->where, (long long)r->csv.line, count, r->columns);
 		TRY(grow(t, err));
 		t->rows[t->count] = (struct setups_row){.line = 0};
-		TRY(read_row(r, cells, &t->rows[t->count], err));
+		TRY(read_or_note(r, cells, &t->rows[t->count], err));
+		t->problems += *t->rows[t->count].problem != '\0';
 		t->count++;
 	}
 	if (!t->count)

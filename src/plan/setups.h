@@ -21,13 +21,15 @@ enum {
 struct setups_row {
 	long long line; /* of the file */
 	char cluster[SETUPS_NAME_MAX], model[SETUPS_NAME_MAX];
-	struct setup setup;	 /* checked */
+	struct setup setup;	 /* checked, */
+	char problem[320];	 /* unless this says what is wrong with it */
 	double iter_ms, mem_gib; /* NAN: was not measured */
 };
 
 struct setups {
 	struct setups_row *rows;
 	int count, capacity;
+	int problems; /* rows that have one */
 };
 
 /* From the bytes of a file; where names it in messages. */

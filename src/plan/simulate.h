@@ -19,10 +19,11 @@ int64_t simulate_forwards(const struct setup *s);
 bool simulate_can(const struct setup *s);
 /* "one pipeline of dp 8, pp 4, mp 2: 1f1b, 64 micro-batches of 1" */
 const char *simulate_title(const struct setup *s, char *buf, size_t size);
-/* The caller's to release. */
-enum status simulate_run(struct timeline *t, const struct setup *s, const struct cluster *c,
-			 struct error *err);
-/* The whole step, in s, where the forecast says how it ends; NAN: it is too large. */
+/* The caller's to release. Unless it is NULL, gradients takes how long, in s, their sums go on
+   when the pipeline is through. */
+enum status simulate_run(struct timeline *t, double *gradients, const struct setup *s,
+			 const struct cluster *c, struct error *err);
+/* The whole step, in s, where the forecast says what the update takes; NAN: it is too large. */
 enum status simulate_step(double *seconds, const struct forecast *f, const struct setup *s,
 			  const struct cluster *c, struct error *err);
 

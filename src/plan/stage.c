@@ -14,12 +14,18 @@ static double message(const struct setup *s, const struct cluster *c)
 	return time;
 }
 
-void stage_kinds_init(struct stage_kinds *k, const struct setup *s, const struct cluster *c)
+void stage_kinds_init(struct stage_kinds *k, const struct outline *o, const struct setup *s,
+		      const struct cluster *c)
 {
-	block_cost(&k->block, s, c);
-	embedding_cost(&k->embedding, s, c);
-	head_cost(&k->head, s, c);
-	k->message = 0;
+	*k = (struct stage_kinds){.outline = o,
+				  .block_kept = block_kept(o, s, s->recompute),
+				  .block_under_way = block_kept(o, s, SETUP_NONE),
+				  .embedding_kept = embedding_kept(o, s),
+				  .head_kept = head_kept(o, s),
+				  .logits = head_logits(o, s)};
+	block_cost(&k->block, o, s, c);
+	embedding_cost(&k->embedding, o, s, c);
+	head_cost(&k->head, o, s, c);
 }
 
 void stage_kinds_set_message(struct stage_kinds *k, const struct setup *s,

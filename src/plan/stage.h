@@ -6,7 +6,11 @@
 
 /* The operations of all stages, which are equal but for their ends. */
 struct stage_kinds {
+	const struct outline *outline; /* borrowed */
 	struct both_ways block, embedding, head;
+	/* Bytes that are kept for the backward; of a block: and while it is under way. */
+	double block_kept, block_under_way, embedding_kept, head_kept;
+	double logits;
 	double message; /* s, of one to the next stage or back */
 };
 
@@ -18,9 +22,10 @@ struct stage_cost {
 	double messages; /* sent and received, which nothing hides */
 };
 
-/* All but the message, which is 0: that depends on the sizes, tp, micro_batch, recompute and
-   sequence_parallel of the setup, and on nothing else. */
-void stage_kinds_init(struct stage_kinds *k, const struct setup *s, const struct cluster *c);
+/* All but the message, which is 0: that depends on the outline, micro_batch and recompute of
+   the setup, and on nothing else. */
+void stage_kinds_init(struct stage_kinds *k, const struct outline *o, const struct setup *s,
+		      const struct cluster *c);
 /* The message depends on the grid too. */
 void stage_kinds_set_message(struct stage_kinds *k, const struct setup *s,
 			     const struct cluster *c);

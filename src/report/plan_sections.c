@@ -16,8 +16,7 @@ static const double GIB = 1024.0 * 1024 * 1024;
 const char *plan_title(const struct plan *p, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.4g G parameters on %d devices of %s",
-		 setup_all_parameters(&p->space.setup) / 1e9, p->space.setup.gpus,
-		 p->cluster.name);
+		 p->outline.parameters / 1e9, p->space.setup.gpus, p->cluster.name);
 	return buf;
 }
 

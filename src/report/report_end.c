@@ -129,7 +129,8 @@ void report_add_stand_ins(struct document *d)
 		 "fp16 storage with fp32 arithmetic: bytes halve, arithmetic does not get faster",
 		 "the factor that tensor cores bring"},
 		{"srun --partition=gpu --gres=gpu:4",
-		 "examples/slurm.sbatch for CPU nodes; tests/cluster/slurm.sh runs it on one",
+		 "examples/slurm.sbatch for CPU nodes; examples/slurm-gpu.sbatch, run on "
+		 "simulated GPUs (tests/cluster/slurm_gpu.sh)",
 		 "a GPU allocation"},
 	};
 	struct table *t = table_new(&d->arena, 3, ARRAY_SIZE(rows));

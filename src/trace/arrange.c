@@ -147,6 +147,8 @@ static void join(struct record *send, struct record *receive)
 		receive->ready = send->begin > receive->begin ? send->begin : receive->begin;
 		receive->begin = min64(receive->ready, receive->end);
 	}
+	if (send->begin > receive->end) /* clocks are compared to some us */
+		send->begin = receive->end;
 	if (send->end > receive->end)
 		send->end = receive->end > send->begin ? receive->end : send->begin;
 }
@@ -293,8 +295,10 @@ static enum status order_ends(struct trace *t, uint64_t messages, struct error *
 				if (pass == 0 && r->kind == RECORD_SEND)
 					sent[r->sequence] = r->begin;
 				if (pass == 1 && r->kind == RECORD_RECEIVE && r->sequence &&
-				    r->begin < sent[r->sequence])
-					r->begin = min64(sent[r->sequence], r->end);
+				    r->begin < sent[r->sequence]) {
+					r->begin = sent[r->sequence];
+					r->end = max64(r->begin, r->end);
+				}
 			}
 	free(sent);
 	return OK;
@@ -313,6 +317,8 @@ enum status trace_arrange(struct trace *t, int steps, const struct schedule *s,
 	for (int i = 0; i < grid_size(&t->grid); i++)
 		cut(&t->ranks[i]);
 	TRY(order_ends(t, messages, err));
+	for (int i = 0; i < grid_size(&t->grid); i++)
+		cut(&t->ranks[i]); /* a receive may end later than before */
 out:
 	return st;
 }

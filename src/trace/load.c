@@ -3,6 +3,7 @@
 #include "base/util.h"
 #include "comm/comm.h"
 #include "config/config.h"
+#include "engine/engine.h"
 #include "trace/trace.h"
 
 #include <jansson.h>
@@ -195,6 +196,16 @@ static bool find_purpose(const json_t *value, int16_t *out)
 	return !value;
 }
 
+static bool read_copy(const json_t *args, struct record *out)
+{
+	int64_t queue;
+
+	if (!get_int(args, "queue", 0, QUEUE_COUNT - 1, &queue))
+		return false;
+	out->op = (int16_t)queue;
+	return get_int(args, "bytes", 0, INT64_MAX, &out->bytes);
+}
+
 static bool read_transfer(const struct trace *t, const json_t *args, struct record *out)
 {
 	int ranks = grid_size(&t->grid);
@@ -203,10 +214,12 @@ static bool read_transfer(const struct trace *t, const json_t *args, struct reco
 
 	if (kind == RECORD_WAIT) {
 		if (!find_kind(json_string_value(json_object_get(args, "of")), &out->of) ||
-		    out->of < RECORD_SEND || out->of > RECORD_COLLECTIVE)
+		    out->of < RECORD_SEND || out->of > RECORD_IN)
 			return false;
 		kind = out->of;
 	}
+	if (kind == RECORD_OUT || kind == RECORD_IN)
+		return read_copy(args, out);
 	if (kind == RECORD_COLLECTIVE) {
 		if (!find_op(json_string_value(json_object_get(args, "op")), &out->op) ||
 		    !find_purpose(json_object_get(args, "for"), &out->purpose) ||
@@ -245,8 +258,7 @@ static bool read_record(const struct trace *t, const json_t *e, struct record *o
 	out->chunk = (int16_t)chunk;
 	if (out->kind <= RECORD_WEIGHT && micro_batch < 0)
 		return false;
-	return out->kind < RECORD_WAIT || out->kind > RECORD_COLLECTIVE ||
-	       read_transfer(t, args, out);
+	return out->kind < RECORD_WAIT || out->kind > RECORD_IN || read_transfer(t, args, out);
 }
 
 static enum status add(struct trace_rank *r, const struct record *what, struct error *err)

@@ -1,6 +1,7 @@
 /* profile.c - where the time of ranks went, and what operations took on average. */
 #include "base/util.h"
 #include "comm/comm.h"
+#include "engine/engine.h"
 #include "trace/compare.h"
 
 #include <stdlib.h>
@@ -107,7 +108,8 @@ static void add_end(const struct profile *p, const struct record *w, struct time
 
 	add_wait(w, &a);
 	out->pause += a.pause;
-	if (p->trace->grid.pp == 1 || (w->of == RECORD_COLLECTIVE && !is_control(w)))
+	if (p->trace->grid.pp == 1 || (w->of == RECORD_COLLECTIVE && !is_control(w)) ||
+	    (w->of == RECORD_IN && w->op == QUEUE_SEND)) /* what was summed comes back */
 		out->messages += a.messages;
 }
 
@@ -154,6 +156,22 @@ static void add_step(struct profile *p, int rank, int step)
 	add(&p->ends[stage], optimizer + apart(&end), &end);
 }
 
+/* Copies of as many bytes as a message has take part in it, one at either end. */
+static double ms_of_copies(const struct trace *t, enum record_kind kind, int64_t bytes)
+{
+	struct mean_cost mean = {0};
+
+	for (int rank = 0; rank < grid_size(&t->grid); rank++)
+		for (int64_t i = 0; i < t->ranks[rank].count; i++) {
+			const struct record *r = &t->ranks[rank].records[i];
+
+			if (r->kind == (int)kind && r->bytes == bytes)
+				add(&mean, ms_of(r->end - r->begin), &(struct time_account){0});
+		}
+	divide(&mean);
+	return mean.ms;
+}
+
 /* What a message takes whose receiver waits for it: one that computes meanwhile may take it
    later than it could. Where nobody waits, what is known of all. */
 static void add_messages(struct profile *p)
@@ -161,11 +179,14 @@ static void add_messages(struct profile *p)
 	const struct trace *t = p->trace;
 	struct mean_cost any = {0};
 	struct time_account none = {0};
+	int64_t bytes = 0;
 
 	for (int rank = 0; rank < grid_size(&t->grid); rank++)
 		for (int64_t i = 0; i < t->ranks[rank].count; i++) {
 			const struct record *r = &t->ranks[rank].records[i];
 
+			if (r->kind == RECORD_RECEIVE)
+				bytes = r->bytes;
 			if (r->kind == RECORD_RECEIVE)
 				add(&any, ms_of(r->end - r->begin), &none);
 			if (r->kind == RECORD_WAIT && r->of == RECORD_RECEIVE &&
@@ -175,6 +196,7 @@ static void add_messages(struct profile *p)
 	if (!p->message.count)
 		p->message = any;
 	divide(&p->message);
+	p->message.ms += ms_of_copies(t, RECORD_OUT, bytes) + ms_of_copies(t, RECORD_IN, bytes);
 }
 
 enum status profile_init(struct profile *p, const struct trace *t, struct error *err)

@@ -208,6 +208,8 @@ static void put_machine(struct json *j, const struct run_summary *s)
 		      threads * s->rank->locals > s->rank->host_cores ||
 			      device_shared_by(s->dev) > 1);
 	json_put_string(j, "device", device_description(s->dev));
+	if (*engine_between(s->engine))
+		json_put_string(j, "between_devices", engine_between(s->engine));
 	json_put_string(j, "precision", precision_names[engine_options(s->engine)->type]);
 	json_put_string(j, "grad_dtype", precision_names[engine_options(s->engine)->grad_type]);
 	json_put_string(j, "schedule",
@@ -328,6 +330,14 @@ static void put_rank(struct json *j, const struct run_summary *s, int rank)
 
 		snprintf(name, sizeof(name), "%s_bytes", memory_kind_name((enum memory_kind)k));
 		json_put_int(j, name, own->kind_bytes[k]);
+	}
+	if (own->gpu_readings) {
+		json_put_double(j, "gpu_utilization", own->gpu.busy);
+		if (!isnan(own->gpu.bytes))
+			json_put_int(j, "gpu_bytes", (int64_t)own->gpu.bytes);
+		json_put_double(j, "gpu_celsius", own->gpu.celsius);
+		json_put_double(j, "gpu_watts", own->gpu.watts);
+		json_put_int(j, "gpu_readings", own->gpu_readings);
 	}
 	json_put_int(j, "p2p_messages", own->traffic.messages);
 	json_put_int(j, "p2p_bytes", own->traffic.bytes);

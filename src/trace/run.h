@@ -61,8 +61,11 @@ struct rank_summary {
 	int64_t peak_bytes, kind_bytes[MEMORY_KIND_COUNT];
 	int64_t steps; /* of the traffic */
 	struct traffic_count traffic;
-	double peak_gflops;   /* what its cores could do, */
-	enum dtype peak_type; /* ... in multiply-adds of that */
+	double peak_gflops;	   /* what its cores could do, */
+	enum dtype peak_type;	   /* ... in multiply-adds of that */
+	struct device_reading gpu; /* while steps were taken that count: means, and the most of
+				      bytes and celsius */
+	int gpu_readings;	   /* of those; 0: nobody measures it */
 };
 
 void rank_summary_fill(struct rank_summary *s, const struct engine *e, const struct pulse *p,

@@ -96,12 +96,11 @@ static enum status check_unused(const char *folder, struct error *err)
 			continue;
 		FAIL(err, ERR_USAGE, "%.300s holds the %s of another run", folder, names[i]);
 		return HINT(err, "add --overwrite to replace that run, or choose another "
-				 "--run-dir");
+				 "folder");
 	}
 	if (events_has_any(folder)) {
 		FAIL(err, ERR_USAGE, "%.300s holds the event files of another run", folder);
-		return HINT(err,
-			    "add --overwrite to replace them, or choose another --run-dir");
+		return HINT(err, "add --overwrite to replace them, or choose another folder");
 	}
 	if (store_has_any(folder)) {
 		FAIL(err, ERR_USAGE, "%.300s holds the checkpoints of another run", folder);

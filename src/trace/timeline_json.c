@@ -124,6 +124,9 @@ static void name_record(const struct record *r, char *buf, size_t size)
 	case RECORD_WAIT:
 		if (r->of == RECORD_COLLECTIVE)
 			snprintf(buf, size, "wait in %s", comm_op_name((enum comm_op)r->op));
+		else if (r->of == RECORD_OUT || r->of == RECORD_IN)
+			snprintf(buf, size, "wait for a %s",
+				 record_kind_name((enum record_kind)r->of));
 		else
 			snprintf(buf, size, "wait for rank %d", r->peer);
 		break;
@@ -133,6 +136,8 @@ static void name_record(const struct record *r, char *buf, size_t size)
 	case RECORD_WEIGHT:
 	case RECORD_UPDATE:
 	case RECORD_PAUSE:
+	case RECORD_OUT:
+	case RECORD_IN:
 		if (r->micro_batch < 0)
 			snprintf(buf, size, "%s", kind);
 		else if (r->chunk)
@@ -144,8 +149,9 @@ static void name_record(const struct record *r, char *buf, size_t size)
 
 static void put_arguments(struct text *out, const struct record *r)
 {
-	bool transfer = r->kind >= RECORD_WAIT && r->kind <= RECORD_COLLECTIVE;
 	int kind = r->kind == RECORD_WAIT ? r->of : r->kind;
+	bool copy = kind == RECORD_OUT || kind == RECORD_IN;
+	bool transfer = r->kind >= RECORD_WAIT && r->kind <= RECORD_COLLECTIVE && !copy;
 
 	text_addf(out, ", \"args\": {\"step\": %d", r->step);
 	if (r->micro_batch >= 0)
@@ -160,7 +166,9 @@ static void put_arguments(struct text *out, const struct record *r)
 			  comm_purpose_name((enum comm_purpose)r->purpose), r->size, r->peer);
 	else if (transfer)
 		text_addf(out, ", \"peer\": %d, \"message\": %" PRIu64, r->peer, r->sequence);
-	if (transfer)
+	if (copy)
+		text_addf(out, ", \"queue\": %d", r->op);
+	if (transfer || copy)
 		text_addf(out, ", \"bytes\": %" PRId64, r->bytes);
 	if (r->ready != TRACE_UNKNOWN)
 		text_addf(out, ", \"ready\": %s", us_of(r->ready).text);

@@ -14,12 +14,19 @@ const char *trace_track_name(enum trace_track track)
 enum trace_track trace_track_of(enum record_kind kind)
 {
 	static const enum trace_track tracks[RECORD_KIND_COUNT] = {
-		[RECORD_FORWARD] = TRACK_COMPUTE,	 [RECORD_BACKWARD] = TRACK_COMPUTE,
-		[RECORD_INPUT] = TRACK_COMPUTE,		 [RECORD_WEIGHT] = TRACK_COMPUTE,
-		[RECORD_UPDATE] = TRACK_COMPUTE,	 [RECORD_PAUSE] = TRACK_WAITING,
-		[RECORD_WAIT] = TRACK_WAITING,		 [RECORD_SEND] = TRACK_SEND,
-		[RECORD_RECEIVE] = TRACK_RECEIVE,	 [RECORD_STEP] = TRACK_STEP,
+		[RECORD_FORWARD] = TRACK_COMPUTE,
+		[RECORD_BACKWARD] = TRACK_COMPUTE,
+		[RECORD_INPUT] = TRACK_COMPUTE,
+		[RECORD_WEIGHT] = TRACK_COMPUTE,
+		[RECORD_UPDATE] = TRACK_COMPUTE,
+		[RECORD_PAUSE] = TRACK_WAITING,
+		[RECORD_WAIT] = TRACK_WAITING,
+		[RECORD_SEND] = TRACK_SEND,
+		[RECORD_RECEIVE] = TRACK_RECEIVE,
+		[RECORD_STEP] = TRACK_STEP,
 		[RECORD_COLLECTIVE] = TRACK_COLLECTIVES,
+		[RECORD_OUT] = TRACK_OUT,
+		[RECORD_IN] = TRACK_IN,
 	};
 
 	return tracks[kind];
@@ -53,7 +60,8 @@ int64_t trace_records_per_step(const struct trace_plan *p)
 	int64_t master = p->dp > 1 ? 6 * m * (p->dp - 1) : 0;
 	enum { ENDS = 32 }; /* the step, the optimizer, reports, pauses */
 
-	return actions + slices + replicas + master + ENDS;
+	/* And copies for them, either way, and waits for these. */
+	return (p->copies ? 3 : 1) * (actions + slices + replicas + master + ENDS);
 }
 
 const struct record *trace_find(const struct trace *t, int rank, enum trace_track track,

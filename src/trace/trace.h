@@ -14,13 +14,15 @@
 #include "schedule/schedule.h"
 
 /* Every rank has these; a track without events is left out of the file. */
-#define TRACE_TRACKS(X)       \
-	X(STEP, "step")       \
-	X(COMPUTE, "compute") \
-	X(WAITING, "waiting") \
-	X(SEND, "send")       \
-	X(RECEIVE, "receive") \
-	X(COLLECTIVES, "collectives")
+#define TRACE_TRACKS(X)               \
+	X(STEP, "step")               \
+	X(COMPUTE, "compute")         \
+	X(WAITING, "waiting")         \
+	X(SEND, "send")               \
+	X(RECEIVE, "receive")         \
+	X(COLLECTIVES, "collectives") \
+	X(OUT, "copies out")          \
+	X(IN, "copies in")
 #define X(id, name) TRACK_##id,
 enum trace_track { TRACE_TRACKS(X) TRACK_COUNT };
 #undef X
@@ -76,6 +78,7 @@ struct trace_plan {
 	const struct order *order;
 	int layers, micro_batches;
 	int slice_sums; /* and collections, of a micro-batch there and back */
+	bool copies;	/* between host and device are recorded too */
 	int dp, mp;
 };
 int64_t trace_records_per_step(const struct trace_plan *p);

@@ -20,7 +20,7 @@ BLAS_FUNCTIONS(SAME_BLAS)
 
 _Static_assert(sizeof(CUresult) == sizeof(unsigned) && sizeof(CUdevice) == sizeof(int) &&
 		       sizeof(CUdeviceptr) == sizeof(unsigned long long) &&
-		       sizeof(cublasStatus_t) == sizeof(unsigned) &&
+		       sizeof(CUuuid) == 16 && sizeof(cublasStatus_t) == sizeof(unsigned) &&
 		       sizeof(cublasLtMatmulAlgo_t) == 8 * sizeof(uint64_t) &&
 		       sizeof(cublasLtMatmulHeuristicResult_t) == 96,
 	       "types of cuda_api.h and cuda_blas_api.h");

@@ -18,6 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st contexts[16];
 static _Thread_local CUcontext current;
 static bool started;
+static int kept;
 CUresult sim_failed;
 
 void sim_lock(void)
@@ -40,6 +41,16 @@ void sim_blame(const char *format, ...)
 	fprintf(stderr, "\n");
 	va_end(args);
 	sim_failed = CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+int sim_device(void)
+{
+	return (int)(current - contexts);
+}
+
+void sim_keep(int more)
+{
+	kept += more;
 }
 
 unsigned sim_dice(unsigned sides)
@@ -67,7 +78,10 @@ bool sim_kernel_fails(void)
 	const char *value = getenv("KOLM_SIM_FAIL");
 	const char *at = value ? strchr(value, ':') : NULL;
 
-	if (!at || ++count != atoi(at + 1))
+	const char *where = at ? strchr(at, '@') : NULL;
+
+	if (!at || (strncmp(value, "launch", 6) && strncmp(value, "lost", 4)) ||
+	    (where && !contexts[atoi(where + 1)].users) || ++count != atoi(at + 1))
 		return false;
 	sim_failed = strncmp(value, "lost", 4) ? CUDA_ERROR_ILLEGAL_ADDRESS : UNKNOWN;
 	return true;
@@ -135,6 +149,20 @@ EXPORTED CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+/* Every process has the same ones, whatever it sees of them. */
+EXPORTED CUresult cuDeviceGetUuid_v2(CUuuid *id, CUdevice device)
+{
+	for (int i = 0; i < 16; i++)
+		id->bytes[i] = (char)(16 * i + device);
+	return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
+{
+	snprintf(id, (size_t)size, "0000:%02X:00.0", SIM_FIRST_BUS + (unsigned)device);
+	return CUDA_SUCCESS;
+}
+
 EXPORTED CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
 	(void)device;
@@ -183,12 +211,18 @@ EXPORTED CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	contexts[device].users--;
 	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++)
 		users += contexts[i].users;
-	if (users || sim_failed || (!sim_memory_left() && !sim_queues_left()))
+	if (users || sim_failed || (!sim_memory_left() && !sim_queues_left() && !kept))
 		return CUDA_SUCCESS;
 	fprintf(stderr,
-		"simulated CUDA: %d pieces of memory, %d streams and events are left behind\n",
-		sim_memory_left(), sim_queues_left());
+		"simulated CUDA: %d pieces of memory, %d streams and events, %d communicators "
+		"are left behind\n",
+		sim_memory_left(), sim_queues_left(), kept);
 	abort();
+}
+
+bool sim_is_open(int device)
+{
+	return contexts[device].users > 0;
 }
 
 EXPORTED CUresult cuCtxSetCurrent(CUcontext context)
@@ -214,6 +248,7 @@ static const struct {
 	{CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
 	{CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
 	{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+	{CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
 	{CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
 	 "an illegal memory access was encountered"},
 	{UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},

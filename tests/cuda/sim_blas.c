@@ -52,6 +52,7 @@ static struct {
 	CUresult (*enqueue)(CUstream, sim_work *, const void *, size_t);
 	void *(*translate)(const void *, size_t, const char *);
 	void (*lock)(void), (*unlock)(void);
+	void (*takes)(const char *);
 } driver;
 
 static bool find(void *library, const char *name, void *function)
@@ -77,7 +78,8 @@ EXPORTED cublasStatus_t cublasLtCreate(cublasLtHandle_t *out)
 	if (!library || !find(library, "sim_enqueue", (void *)&driver.enqueue) ||
 	    !find(library, "sim_translate", (void *)&driver.translate) ||
 	    !find(library, "sim_lock", (void *)&driver.lock) ||
-	    !find(library, "sim_unlock", (void *)&driver.unlock))
+	    !find(library, "sim_unlock", (void *)&driver.unlock) ||
+	    !find(library, "sim_takes", (void *)&driver.takes))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	*out = calloc(1, sizeof(**out));
 	return CUBLAS_STATUS_SUCCESS;
@@ -240,6 +242,7 @@ static void run(void *arg)
 	const char *bias = NULL;
 	char *room = driver.translate(p->room, ROOM, "the room of a product");
 
+	driver.takes("KOLM_SIM_KERNEL");
 	p->pa = driver.translate(p->pa, bytes_of(&p->a), "A of a product");
 	p->pb = driver.translate(p->pb, bytes_of(&p->b), "B of a product");
 	p->pc = driver.translate(p->pc, bytes_of(&p->c), "C of a product");

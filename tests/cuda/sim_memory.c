@@ -18,6 +18,17 @@ struct piece {
 
 static struct piece *device, *pinned;
 
+uint64_t sim_used_bytes(int number)
+{
+	uint64_t used = 0;
+
+	sim_lock();
+	for (struct piece *p = device; p && sim_is_open(number); p = p->next)
+		used += p->bytes;
+	sim_unlock();
+	return used;
+}
+
 int sim_memory_left(void)
 {
 	int n = 0;
@@ -165,6 +176,7 @@ static void run_copy(void *arg)
 {
 	const struct copy *c = arg;
 
+	sim_takes("KOLM_SIM_COPY");
 	if (c->from)
 		memcpy(c->to, c->from, c->bytes);
 	else

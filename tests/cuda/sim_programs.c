@@ -198,6 +198,7 @@ static void run_launch(void *arg)
 	const struct launch *l = arg;
 	cl_int code = CL_SUCCESS;
 
+	sim_takes("KOLM_SIM_KERNEL");
 	if (sim_kernel_fails())
 		return;
 	for (int i = 0; i < l->f->count && code == CL_SUCCESS; i++) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --as-if: one run, whatever the grid. All grids of up to 16 ranks that divide 4 x 4, with every schedule and precision, for an MLP and a GPT, must leave the same losses, norms, skipped steps, weights and
+# --as-if: one run, whatever the grid. All grids of up to 16 ranks that divide 4 x 4, with every schedule and precision, for an MLP, a GPT and a LLaMA, must leave the same losses, norms, skipped steps, weights and
 # optimizer's state, bit by bit; so must other transports, threads, what is recomputed, where the state is, checkpoints that go on elsewhere, and restarts with fewer and fewer ranks.
 # KOLM_BITS=N runs N of the grids (40), KOLM_BITS=all all of them, or with KOLM_PART=I/N every N-th from number I on; KOLM_SEED chooses which, and the options that must not matter.
 . "$(dirname "$0")/lib.bash"
@@ -12,6 +12,7 @@ all=$([ "${KOLM_BITS:-}" = all ] && echo 1 || echo 0)
 common=(--batch 16 --micro-batches 2 --steps 4 --lr 0.01 --optimizer adamw --clip-grad 1 --trace 0 --quiet --save --as-if dp=4,mp=4)
 mlp=(--widths 20,28,12,36,36,24,16,8,12 --norm layer --residual --dropout 0.1 --activation gelu)
 gpt=(--model gpt --layers 6 --heads 4 --dim 16 --context 5 --vocab 33 --dropout 0.1)
+llama=(--model llama --layers 6 --heads 8 --kv-heads 4 --dim 16 --ffn 24 --context 5 --vocab 35 --dropout 0.1)
 fp32=()
 bf16=(--precision bf16)
 fp16=(--precision fp16 --init-scale 300000 --growth-interval 2) # the first steps are skipped
@@ -33,7 +34,7 @@ train() { # MODEL PRECISION OPTIONS...: one sum, in $sum
 by=()
 
 declare -A want
-for model in mlp gpt; do
+for model in mlp gpt llama; do
 	for precision in fp32 bf16 fp16; do
 		train $model $precision
 		want[$model,$precision]=$sum
@@ -42,7 +43,7 @@ for model in mlp gpt; do
 	grep -q '"skipped": true' run/metrics.jsonl || fail "$model: no step was skipped in fp16"
 	grep -q '"skipped": false' run/metrics.jsonl || fail "$model: every step was skipped in fp16"
 done
-[ "$(printf '%s\n' "${want[@]}" | sort -u | wc -l)" = 6 ] || fail "runs that differ have the same sum"
+[ "$(printf '%s\n' "${want[@]}" | sort -u | wc -l)" = 9 ] || fail "runs that differ have the same sum"
 
 same() { # MODEL PRECISION OPTIONS...
 	train "$@"
@@ -53,7 +54,7 @@ $("$KOLM" info "one-$1-$2" run 2>&1)"
 
 # ---- grids ----
 
-for model in mlp gpt; do for precision in fp32 bf16 fp16; do
+for model in mlp gpt llama; do for precision in fp32 bf16 fp16; do
 	for dp in 1 2 4; do for mp in 1 2 4; do for pp in 1 2 3 4; do
 		[ $((dp * mp * pp)) -le 16 ] || continue
 		for schedule in naive gpipe 1f1b interleaved zb-h1; do
@@ -97,6 +98,7 @@ if [ -n "${MPIEXEC:-}" ]; then
 		2,cyclic mlp fp16 --mp 4
 		3 gpt fp16 --dp 2 --mp 2
 		2 gpt bf16 --pp 2 --mp 2 --schedule zb-h1
+		2,cyclic llama fp32 --dp 2 --mp 2 --zero 1
 	G
 	[ "$all" = 1 ] || sed -i '4,$d' transports
 	while read -r hosts model precision options; do

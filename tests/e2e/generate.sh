@@ -38,6 +38,8 @@ for model in gpt llama; do
 	done
 done
 
+printf 'The house' >short.txt
+
 # What is printed where; one token can't be told from another's.
 "$KOLM" generate gpt --prompt "The house" --temperature 0 --tokens 30 >out.txt 2>said.txt || fail "plain"
 [ "$(cat out.txt)" = "${round:0:39}" ] || fail "printed: $(cat out.txt)"
@@ -61,6 +63,10 @@ for word in '"text": " built had' '"prompt": "The house that Jack"' '"ended": "l
 done
 generate gpt --prompt "The house" --stop malt --temperature 0 --json | grep -q '"ended": "stop"' || fail "--json --stop"
 ! command -v python3 >/dev/null || python3 -c 'import json; d = json.load(open("out.json")); assert len(d["ids"]) == 400 and len(d["prompt_ids"]) == 19' || fail "--json is none"
+
+# Of a prompt that is longer than the context the model sees the end: that is what takes the time that is said.
+generate gpt --prompt "${round:0:200}" --tokens 2 --json >out.json
+awk -F'[:,]' '{for (i = 1; i < NF; i++) {if ($i ~ /"prompt_ms"/) ms = $(i + 1); if ($i ~ /"prompt_tokens_per_s"/) rate = $(i + 1)}} END {n = ms * rate / 1000; exit !(n > 63.9 && n < 64.1)}' out.json || fail "--json counts tokens of the prompt that the model has not seen: $(cat out.json)"
 
 # Documents end: bpe has a token for that, and a text begins behind it.
 for i in $(seq 60); do printf '%s<|endoftext|>' "One two three, said the old count. "; done >ends.txt
@@ -105,8 +111,13 @@ expect_error 2 "virtual device" "$KOLM" generate gpt --device virtual
 expect_error 2 "--prompt-file contradicts --prompt" "$KOLM" generate gpt --prompt a --prompt-file prompt.txt
 expect_error 2 "'@' .* is not among the" "$KOLM" generate gpt --quiet --prompt "a@b"
 expect_error 2 "'9999' is no token; they are 0 to" "$KOLM" generate gpt --quiet --prompt-ids 1,9999
+train "${gpt[@]}" --steps 3 --vocab 40 --save --run-dir wide # the tokenizer has 24
+expect_error 2 "'30' is no token; they are 0 to 23" "$KOLM" generate wide --quiet --prompt-ids 1,30
 expect_error 2 "do not divide by --mp 3" "$KOLM" generate gpt --quiet --mp 3
 expect_error 2 "fewer than 9 stages" "$KOLM" generate gpt --quiet --pp 9
+expect_error 2 "--prompt: 70000 bytes are too long; there is room for [0-9]+$" "$KOLM" generate gpt --quiet --prompt "$(head -c 70000 /dev/zero | tr '\0' a)"
+expect_error 2 "no JSON file could hold it" "$KOLM" generate gpt --quiet --prompt $'\xff'
+expect_error 2 "the text has 9 tokens: a sample of --context 64 takes 65; use a longer text$" bash -c '"$0" eval gpt --data text:short.txt 2>&1 >/dev/null | tail -n 1 >&2; exit 2' "$KOLM"
 : >empty.txt
 expect_error 2 "the prompt has no tokens" "$KOLM" generate gpt --quiet --prompt-file empty.txt
 "$KOLM" train --dim 8 --depth 2 --steps 3 --save --quiet --run-dir mlp >/dev/null || fail "an mlp"

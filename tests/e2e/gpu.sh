@@ -45,6 +45,21 @@ fi
 # ---- memory ----
 expect_error 1 "out of device memory: rank 0 needs .* of 100.0 KiB" "$KOLM" train --device opencl:0 --dim 256 --depth 4 --device-memory 100KiB --quiet
 
+# ---- a device that fails while it computes: a library in front of OpenCL says so ----
+true=$(ldconfig -p | sed -n 's/.*libOpenCL.so.1 .*x86-64.*=> //p' | head -n 1)
+if [ -n "$true" ]; then
+	mkdir fails && cp "${BUILD:?the folder of the build}/opencl/libOpenCL.so.1" fails && cp -L "$true" fails/libtrue.so
+	failing() { # READING PATTERN OPTIONS...
+		local reading=$1 pattern=$2
+		shift 2
+		LD_LIBRARY_PATH=$dir/fails KOLM_FAIL_READ=$reading expect_error 1 "$pattern failed, reading memory: the device is out of resources; kolm devices says whether it is still there" \
+			timeout 60 "$KOLM" train --device opencl --dim 16 --depth 2 --batch 4 --steps 20 --quiet --overwrite --run-dir failing "$@"
+		! pgrep -f "$KOLM train --device opencl --dim 16 --depth 2 --batch 4 --steps 20" >/dev/null || fail "$*: ranks are left"
+	}
+	failing 10 "^kolm: the device opencl:0"
+	POCL_DEVICES="pthread pthread" failing 40 "^kolm: rank [01] of 2 .*: the device opencl:[01]" --pp 2
+fi
+
 # ---- itself ----
 "$KOLM" selftest --device opencl:0 --rounds 2 --report report.txt >said.txt 2>&1 || fail "selftest: $(cat said.txt)"
 grep -qE "^[0-9]+ ok, 0 failed$" said.txt || fail "selftest: $(cat said.txt)"

@@ -67,14 +67,14 @@ expect_error 2 'has a config.json' "$KOLM" export run1 --hf out1
 "$KOLM" export run1 --hf out3 --overwrite >/dev/null 2>&1 || fail "--overwrite"
 diff -r out1 out3 || fail "--overwrite left something behind"
 expect_error 2 'is a run or a checkpoint' "$KOLM" export run1 --hf run2 --overwrite
-expect_error 2 'holds the config.json of another run' "$KOLM" import out1 --out run2
+expect_error 2 'holds the config.json of another run; add --overwrite to replace that run, or choose another folder$' "$KOLM" import out1 --out run2
 expect_error 2 'holds the checkpoints of another run' "$KOLM" import out1 --out back2
 "$KOLM" import out1 --out back2 --overwrite >/dev/null 2>&1 || fail "import --overwrite"
 cmp run1/checkpoints/step-6/model.safetensors back2/checkpoints/step-0/model.safetensors || fail "import --overwrite has other tensors"
 (cd out1 && "$KOLM" import ../out2/ >/dev/null 2>&1 && [ -e runs/out2/checkpoints/step-0/state.json ]) || fail "the name that is chosen"
 
 # Not of kolm's, or harmed.
-expect_error 2 'to which folder' "$KOLM" export run1
+expect_error 2 'export needs a folder to write to; such as' "$KOLM" export run1
 expect_error 2 'has no checkpoint' "$KOLM" export nowhere --hf x
 expect_error 2 'has no config.json' "$KOLM" import nowhere
 "$KOLM" train --dim 8 --depth 2 --steps 2 --save --quiet --run-dir mlp || fail "mlp"

@@ -26,6 +26,25 @@ says "every mp rank has 2 of 4 heads (1 of 2 of keys and values), 32 of 64 colum
 train --model gpt --pp 2 --schedule interleaved --micro-batches 2 --run-dir interleaved
 says "stage 0: embedding, block 0, block 2 on rank 0"
 
+train --model gpt --gelu exact --sequence-parallel --run-dir exact
+says "model: exact gelu"
+says "--sequence-parallel changes nothing: without --mp no rows can be shared"
+train --model gpt --steps 2 --warmup 1 --run-dir short
+says "over 1 step:"
+
+# What does not fit, with what would.
+refused() { expect_error 2 "$1" "$KOLM" train --steps 2 "${@:2}"; }
+refused '4 heads do not divide by --mp 3; --mp 2, 4 would fit: every rank' --model gpt --mp 3
+refused '8 heads, of which 2 have keys, do not divide by --mp 4; --mp 2 would fit' --model llama --heads 8 --kv-heads 2 --mp 4
+refused '6 heads do not divide by --as-if mp=4; --as-if mp=2 would fit' --model gpt --heads 6 --dim 48 --as-if mp=4 --mp 2
+refused '7 heads do not divide by --as-if mp=4; --as-if mp=1 would fit' --model gpt --heads 7 --dim 56 --as-if mp=4
+refused '--heads 8 does not divide by --kv-heads 3; --kv-heads 2 would fit' --model llama --heads 8 --kv-heads 3
+refused '--layers means nothing to --model mlp; leave it out, or use --model gpt or llama' --layers 4
+refused '--depth means nothing to --model gpt; --layers is the number of its blocks' --model gpt --depth 4
+refused '--rope-theta means nothing to --model gpt; leave it out, or use --model llama' --model gpt --rope-theta 5
+refused '--gelu means nothing to --model llama; leave it out, or use --model gpt' --model llama --gelu exact
+refused '--norm means nothing to --model gpt; leave it out, or use --model mlp' --model gpt --norm rms
+
 # All that the ranks did in all steps that are kept is in the timeline, also where rows are spread.
 train --model gpt --layers 8 --mp 2 --sequence-parallel --recompute block --micro-batches 4 --trace 3 --run-dir traced
 for rank in 0 1; do
@@ -45,4 +64,8 @@ grep -q "samples per second" report/report.html && fail "the report counts sampl
 grep -q "the same run" out.txt || fail "verify: $(cat out.txt)"
 "$KOLM" max-batch --preset nano --device-memory 40MB --compare fp32,bf16 >out.txt 2>&1 || fail "max-batch: $(cat out.txt)"
 grep -q "bf16 has .* times the batch of fp32" out.txt || fail "max-batch: $(cat out.txt)"
+# Rows are numbered: a step of more of them than there are numbers is refused, and not looked for.
+expect_error 2 'at most 2147483647 can be; --batch 2047 is the most' "$KOLM" train --model gpt --context 1048576 --batch 4096 --dry-run --run-dir none
+"$KOLM" max-batch --model gpt --layers 1 --heads 1 --dim 1 --vocab 2 --context 1048576 --device virtual:gflops=1000000000000,link=1000000GB/s,latency=0us --device-memory 1000000GB >out.txt 2>&1 || fail "max-batch: $(cat out.txt)"
+grep -q '\b2047\b' out.txt || fail "the largest batch that there can be: $(cat out.txt)"
 echo "what a language model shows is what it is"

@@ -18,6 +18,12 @@ below "$(member max_abs_error out.json)" 0.07 || fail "max error: $(cat out.json
 [ "$(grep -c '"predicted_ms": [0-9]' out.json)" = 7 ] || fail "not 7 predictions: $(cat out.json)"
 [ "$(grep -c '"error": -\?[0-9]' out.json)" = 7 ] || fail "not 7 errors: $(cat out.json)"
 
+# Other tables of such machines, which nothing was fitted to.
+for table in narayanan-1 narayanan-2; do
+	"$KOLM" plan --validate "$SOURCE/tests/data/plan/$table.csv" --json >out.json || fail "$table"
+	below "$(member mean_abs_error out.json)" 0.08 || fail "$table: $(cat out.json)"
+done
+
 # Nothing measured is no error; memory is judged where it was measured; columns in any order.
 cat >own.csv <<'END'
 mem_gib,model,cluster,layers,hidden,heads,seq,vocab,gpus,dp,tp,pp,micro_batch,global_batch,schedule,chunks,recompute,sequence_parallel,zero,iter_ms
@@ -63,10 +69,14 @@ changed 's/zero/zeros/' "column 'zeros' is unknown"
 changed 's/,zero,/,vocab,/' "column vocab is there twice"
 changed 's/mem_gib,//; s/^10,//; s/^,//' "there is no column mem_gib"
 changed 's/480$/fast/' "line 3: iter_ms 'fast' should be empty or a number above 0"
-changed 's/,full,/,some,/' "line 2: recompute 'some' should be none, selective or full"
+changed '2s/,full,/,some,/' "line 2: recompute 'some' should be none, selective or full"
 changed 's/,8,8,1,1,2/,8,4,1,1,2/' "line 3: dp 4 times tp 1 times pp 1 is not gpus 8"
-changed 's/,1536,/,0,/' "line 2: hidden '0' should be a whole number from 1 to"
+changed '2s/,1536,/,0,/' "line 2: hidden '0' should be a whole number from 1 to"
 changed '2s/$/,/' "line 2 has 21 cells instead of 20"
+# The other rows are forecast.
+sed 's/,8,8,1,1,2/,8,4,1,1,2/' own.csv >bad.csv
+"$KOLM" plan --validate bad.csv --json >out.json 2>err.txt && fail "a row that can't be"
+grep -q '"problem": "bad.csv line 3: dp 4' out.json && [ "$(grep -c '"predicted_ms": [0-9]' out.json)" = 1 ] || fail "not one of two: $(cat out.json)"
 changed '2,$d' "has no rows"
 : >bad.csv
 refused "is empty" --validate bad.csv

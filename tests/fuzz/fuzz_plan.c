@@ -11,11 +11,13 @@ enum { STAGES_MAX = 64 }; /* of rows that are forecast: more only take longer */
 static void forecast_rows(const struct setups *t, const struct cluster *c)
 {
 	for (int i = 0; i < t->count; i++) {
+		struct error err = {0};
 		struct forecast f;
 
-		if (t->rows[i].setup.pp > STAGES_MAX)
+		if (*t->rows[i].problem || t->rows[i].setup.pp > STAGES_MAX)
 			continue;
-		forecast_make(&f, &t->rows[i].setup, c);
+		if (forecast_make(&f, &t->rows[i].setup, c, &err) != OK)
+			abort();
 		if (!(isfinite(f.step) && f.step > 0 && isfinite(f.memory) && f.memory > 0))
 			abort();
 	}
@@ -44,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size && *data == '{') {
 		if (cluster_read(&c, (const char *)data, size, "fuzz", &err) != OK)
 			return 0;
-		forecast_make(&f, &setup, &c);
+		if (forecast_make(&f, &setup, &c, &err) != OK)
+			abort();
 		if (!(isfinite(f.step) && f.step > 0))
 			abort();
 		return 0;

@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include "plan/cluster.h"
+#include "plan/forecast.h"
 #include "plan/setup.h"
 
 static struct error err;
@@ -21,7 +22,7 @@ static inline struct setup random_setup(struct random *rng)
 	struct setup s = {.heads = heads,
 			  .hidden = heads * 8 * random_int(rng, 1, 8),
 			  .context = tp * random_int(rng, 1, 40),
-			  .vocab = random_int(rng, 2, 999),
+			  .vocab = random_int(rng, 8, 999),
 			  .tp = tp,
 			  .dp = random_int(rng, 1, 3),
 			  .pp = random_int(rng, 1, 4),
@@ -35,6 +36,24 @@ static inline struct setup random_setup(struct random *rng)
 	s.gpus = s.dp * s.tp * s.pp;
 	s.global_batch = s.dp * s.micro_batch * random_int(rng, 1, 9);
 	return s;
+}
+
+static inline struct outline outline_of(const struct setup *s)
+{
+	struct outline o;
+
+	if (outline_init(&o, s, fresh(&err)) != OK)
+		fail_msg("%s", err.msg);
+	return o;
+}
+
+static inline struct forecast forecast_of(const struct setup *s, const struct cluster *c)
+{
+	struct forecast f;
+
+	if (forecast_make(&f, s, c, fresh(&err)) != OK)
+		fail_msg("%s", err.msg);
+	return f;
 }
 
 static inline struct cluster builtin(const char *name)

@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "launch/attach.h"
 #include "launch/board.h"
 
@@ -32,6 +33,7 @@ static void others_can_look_while_it_is_there(void **state)
 	struct shm_memory *memory = board_of_run();
 	struct rank r = {.memory = memory, .locals = 4};
 	char folder[256], runs[300];
+	struct folder claimed = {0};
 	struct attachment a;
 	struct survey *s;
 	struct error err = {0};
@@ -40,6 +42,12 @@ static void others_can_look_while_it_is_there(void **state)
 	test_folder(folder, sizeof(folder));
 	snprintf(runs, sizeof(runs), "%s/one", folder);
 	assert_int_equal(mkdir(runs, 0777), 0);
+	assert_int_equal(attach_open(&a, runs, fresh(&err)), ERR_FAILED);
+	assert_non_null(strstr(err.msg, "is not running"));
+	assert_int_equal(folder_claim(&claimed, runs, fresh(&err)), OK);
+	assert_int_equal(attach_open(&a, runs, fresh(&err)), ERR_FAILED);
+	assert_non_null(strstr(err.msg, "has not come to its steps yet"));
+	folder_release(&claimed);
 	assert_int_equal(attach_open(&a, runs, fresh(&err)), ERR_FAILED);
 	assert_non_null(strstr(err.msg, "is not running"));
 	assert_int_equal(attach_newest(&a, folder, fresh(&err)), ERR_FAILED);

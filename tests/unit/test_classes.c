@@ -18,6 +18,7 @@ struct fixture {
 	double *numbers; /* of every slice: its loss, and its count of correct rows */
 	double results[MOST_SLICES][2];
 };
+#include "same_bits.h"
 
 /* Random cuts; every slice has a class at least. */
 static void cut(struct fixture *f, struct random *r)
@@ -259,31 +260,23 @@ static void losses_keep_nan(void **state)
 		}
 }
 
+static struct fixture three_slices(struct device *dev, struct random *r, int i)
+{
+	return fixture_new(dev, r, 17, i ? 90 : 9000, 3);
+}
+
+static void same(const struct fixture *a, const struct fixture *b)
+{
+	assert_memory_equal(a->results, b->results, sizeof(a->results));
+	for (int s = 0; s < a->slices; s++)
+		same_rows(&a->dy[s], &b->dy[s]);
+}
+
 static void threads_do_not_change_a_bit(void **state)
 {
-	struct random r = random_start("threads");
 	(void)state;
-
-	for (const struct kernels *const *k = kernels_available(); *k; k++)
-		for (int i = 0; i < 10; i++) {
-			struct random again = r;
-			struct fixture f[SAME_DEVICES];
-
-			for (int d = 0; d < SAME_DEVICES; d++) {
-				r = again;
-				f[d] = fixture_new(same_device(d, (*k)->name, 64), &r, 17,
-						   i ? 90 : 9000, 3);
-				fixture_run(&f[d]);
-				assert_memory_equal(f[0].results, f[d].results,
-						    sizeof(f[0].results));
-				for (int s = 0; s < 3; s++)
-					same_rows(&f[0].dy[s], &f[d].dy[s]);
-			}
-			for (int d = 0; d < SAME_DEVICES; d++) {
-				fixture_free(&f[d]);
-				device_close(f[d].dev);
-			}
-		}
+	want_same_bits(
+		&(struct same_bits){three_slices, fixture_run, same, fixture_free, 10, 10});
 }
 
 int main(void)

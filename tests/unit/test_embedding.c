@@ -79,23 +79,32 @@ static bool is_here(const struct sizes *s, int32_t token)
 	return token >= s->first && token < s->first + s->count;
 }
 
+static struct embedding embedding_of(const struct sizes *s, const int32_t *tokens,
+				     const struct table *t, const struct operand *y)
+{
+	return (struct embedding){.rows = s->rows,
+				  .columns = s->columns,
+				  .first = s->first,
+				  .count = s->count,
+				  .tokens = tokens,
+				  .table = t->memory,
+				  .type = s->table_type,
+				  .y = y->v,
+				  .accumulate = s->accumulate};
+}
+
 static void check_embed(struct device *dev, const struct sizes *s)
 {
 	struct random r = {s->next, 0};
 	struct table t = table_new(dev, s, &r);
 	struct operand y = operand_new(dev, &r, s->rows, s->columns, s->type);
 	int32_t host[300], *tokens;
+	struct embedding e;
 
 	random_tokens(&r, s, host);
 	tokens = integers_new(dev, host, s->rows);
-	device_embed(dev, &(struct embedding){.rows = s->rows,
-					      .columns = s->columns,
-					      .first = s->first,
-					      .count = s->count,
-					      .tokens = tokens,
-					      .table = t.memory,
-					      .type = s->table_type,
-					      .y = y.v});
+	e = embedding_of(s, tokens, &t, &y);
+	device_embed(dev, &e);
 	operand_read(dev, &y);
 	for (int i = 0; i < s->rows; i++)
 		for (int c = 0; c < s->columns; c++) {
@@ -131,18 +140,12 @@ static void check_embed_gradient(struct device *dev, const struct sizes *s)
 	struct operand dy = operand_new(dev, &r, s->rows, s->columns, s->type);
 	float *sums = calloc(t.n, sizeof(float)), *got = malloc(t.n * sizeof(float));
 	int32_t host[300], *tokens;
+	struct embedding e;
 
 	random_tokens(&r, s, host);
 	tokens = integers_new(dev, host, s->rows);
-	device_embed_gradient(dev, &(struct embedding){.rows = s->rows,
-						       .columns = s->columns,
-						       .first = s->first,
-						       .count = s->count,
-						       .tokens = tokens,
-						       .table = t.memory,
-						       .type = s->table_type,
-						       .y = dy.v,
-						       .accumulate = s->accumulate});
+	e = embedding_of(s, tokens, &t, &dy);
+	device_embed_gradient(dev, &e);
 	device_matrix_read(dev, t.memory, s->table_type, s->count, s->columns, 0, s->count,
 			   got);
 	for (int i = 0; i < s->rows; i++)

@@ -12,6 +12,7 @@ struct fixture {
 	struct gate gate;
 	struct operand x, dx, y, dy;
 };
+#include "same_bits.h"
 
 static struct fixture fixture_new(struct device *dev, struct random *r, int i)
 {
@@ -95,28 +96,17 @@ static void gates_are_as_defined(void **state)
 	}
 }
 
+static void same(const struct fixture *a, const struct fixture *b)
+{
+	same_rows(&a->y, &b->y);
+	same_rows(&a->dx, &b->dx);
+}
+
 static void threads_do_not_change_a_bit(void **state)
 {
-	struct random r = random_start("threads");
 	(void)state;
-
-	for (const struct kernels *const *k = kernels_available(); *k; k++)
-		for (int i = 0; i < 10; i++) {
-			struct random again = r;
-			struct fixture f[SAME_DEVICES];
-
-			for (int d = 0; d < SAME_DEVICES; d++) {
-				r = again;
-				f[d] = fixture_new(same_device(d, (*k)->name, 64), &r, i);
-				fixture_run(&f[d]);
-				same_rows(&f[0].y, &f[d].y);
-				same_rows(&f[0].dx, &f[d].dx);
-			}
-			for (int d = 0; d < SAME_DEVICES; d++) {
-				fixture_free(&f[d]);
-				device_close(f[d].dev);
-			}
-		}
+	want_same_bits(
+		&(struct same_bits){fixture_new, fixture_run, same, fixture_free, 10, 10});
 }
 
 /* Small and large ones, of few and of many rows, on any number of threads. */

@@ -45,6 +45,10 @@ static void what_kolm_has_not_is_refused_by_name(void **state)
 		{"{" LLAMA ", \"partial_rotary_factor\": 0.5}", "partial_rotary_factor"},
 		{"{" LLAMA ", \"num_key_value_heads\": 3}", "do not divide"},
 		{"{" LLAMA ", \"head_dim\": 16}", "head_dim is 16"},
+		{"{\"model_type\": \"llama\", \"vocab_size\": 9, \"max_position_embeddings\": 8, "
+		 "\"hidden_size\": 10, \"num_hidden_layers\": 1, \"num_attention_heads\": 3, "
+		 "\"intermediate_size\": 16}",
+		 "3 heads do not divide a width of 10"},
 		{"{" LLAMA ", \"hidden_act\": \"gelu\"}", "hidden_act is 'gelu'"},
 		{"{" LLAMA ", \"attention_bias\": true}", "attention_bias is true"},
 		{"{" LLAMA ", \"mlp_bias\": true}", "mlp_bias is true"},

@@ -4,51 +4,109 @@
 
 #include "bubbles.h"
 #include "plan_setups.h"
-#include "model/gpt.h"
 #include "plan/block.h"
 #include "plan/forecast.h"
 #include "plan/simulate.h"
 
 static struct random rng;
 
-static void expect_parameters(const struct setup *s)
+/* Parameters and FLOP, written out; the outline has them from the engine's layers. */
+static double written_parameters(const struct setup *s, double ways)
 {
-	bool llama = s->model == SETUP_LLAMA;
-	struct gpt gpt = {.layers = s->layers,
-			  .heads = s->heads,
-			  .kv_heads = setup_kv_heads(s),
-			  .dim = s->hidden,
-			  .ffn = setup_ffn(s),
-			  .context = s->context,
-			  .vocabulary = s->vocab,
-			  .norm = llama ? NORM_RMS : NORM_LAYER,
-			  .eps = 1e-5f,
-			  .act = llama ? ACT_SILU : ACT_GELU_TANH,
-			  .theta = llama ? 10000 : 0,
-			  .gated = llama,
-			  .biased = !llama,
-			  .tied = !llama};
-	struct model m;
+	double h = s->hidden, ffn = setup_ffn(s), keys = setup_kv_heads(s);
+	double matrices = 2 * h * h + 2 * h * h * fmax(keys, ways) / s->heads +
+			  (s->model == SETUP_LLAMA ? 3 : 2) * h * ffn;
 
-	model_init(&m, 1, 1);
-	if (gpt_build(&m, &gpt, fresh(&err)) != OK)
-		fail_msg("%s", err.msg);
-	expect_near(setup_all_parameters(s), (double)model_parameters(&m), 1e-12,
-		    setup_model_names[s->model]);
-	model_release(&m);
+	if (s->model == SETUP_GPT)
+		return (matrices + 3 * h + ffn) / ways + 6 * h;
+	return matrices / ways + 2 * h;
 }
 
-static void the_model_is_the_engines(void **state)
+static void expect_outline(const struct setup *s)
+{
+	struct outline o = outline_of(s);
+	const char *name = setup_model_names[s->model];
+	double h = s->hidden, positions = s->model == SETUP_GPT ? h * s->context : 0;
+	double norm = s->model == SETUP_GPT ? 2 * h : h, tables = setup_is_tied(s) ? 1 : 2;
+	double table = (double)ceil_div(s->vocab, s->tp) * h, flops = 0, products = 0;
+	double wide = 2 + 2.0 * setup_kv_heads(s) / s->heads;
+
+	expect_near(o.block.parameters, written_parameters(s, s->tp), 1e-12, name);
+	expect_near(o.table, table, 1e-12, "the table");
+	expect_near(o.embedding.parameters, table + positions, 1e-12, "the embedding");
+	expect_near(o.head.parameters, norm + (tables - 1) * table, 1e-12, "the head");
+	expect_near(o.parameters,
+		    s->layers * written_parameters(s, 1) + tables * h * s->vocab + positions +
+			    norm,
+		    1e-12, "all parameters");
+	products = h * h * wide + (s->model == SETUP_LLAMA ? 3 : 2) * h * setup_ffn(s);
+	flops = s->layers * (products + 2 * h * s->context) + h * s->vocab;
+	expect_near(o.flops, 6 * s->context * flops, 1e-12, "FLOP");
+}
+
+/* All models, split any way. */
+static void outlines_are_the_engines(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 150; i++) {
 		struct setup s = random_setup(&rng);
 
-		expect_parameters(&s);
-		s.model = SETUP_LLAMA;
-		s.kv_heads = s.heads % 2 ? 1 : s.heads / 2;
-		s.ffn = i % 2 ? 0 : 8 * random_int(&rng, 1, 40);
-		expect_parameters(&s);
+		s.model = (enum setup_model)(i % 3);
+		if (s.model == SETUP_LLAMA) {
+			s.kv_heads = s.heads % 2 ? 1 : s.heads / 2;
+			s.ffn = i % 2 ? 0 : 8 * random_int(&rng, 1, 40);
+		}
+		if (setup_check_split(&s, fresh(&err)) == OK)
+			expect_outline(&s);
+	}
+}
+
+static double product_flops(const struct outline_pass *p, enum operation_kind kind)
+{
+	double sum = 0;
+
+	for (int i = 0; i < p->operation_count; i++)
+		if (p->operations[i].is.kind == kind)
+			sum += 2.0 * p->operations[i].is.rows * p->operations[i].is.columns *
+			       p->operations[i].is.inner;
+	return sum;
+}
+
+/* What ranks compute together is the model; each gradient is as much as the forward; what all
+   have to exchange is the same in halves where rows are spread, and the inputs once more. */
+static void operations_are_whole(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct setup s = random_setup(&rng), one = s;
+		struct outline o, whole;
+		double sent[2] = {0};
+
+		s.vocab = s.tp * 10;
+		one.vocab = s.vocab;
+		one.tp = 1;
+		s.sequence_parallel = one.sequence_parallel = false;
+		whole = outline_of(&one);
+		for (int spread = 0; spread <= 1; spread++) {
+			const struct outline_pass *f = &o.block.forward, *b = &o.block.backward;
+
+			s.sequence_parallel = spread;
+			o = outline_of(&s);
+			expect_near(s.tp * product_flops(f, OPERATION_PRODUCT),
+				    product_flops(&whole.block.forward, OPERATION_PRODUCT),
+				    1e-12, "products");
+			expect_near(product_flops(b, OPERATION_PRODUCT_INPUT),
+				    product_flops(f, OPERATION_PRODUCT), 1e-12, "of the input");
+			expect_near(product_flops(b, OPERATION_PRODUCT_WEIGHT),
+				    product_flops(f, OPERATION_PRODUCT), 1e-12,
+				    "of the weights");
+			assert_int_equal(f->sum_count, s.tp > 1 ? 2 << spread : 0);
+			assert_int_equal(b->sum_count, s.tp > 1 ? (spread ? 6 : 2) : 0);
+			for (int k = 0; k < f->sum_count; k++)
+				sent[spread] += f->sums[k].bytes / (f->sums[k].half ? 2 : 1);
+			assert_int_equal(o.head.forward.operation_count, 3);
+		}
+		expect_near(sent[1], sent[0], 1e-12, "bytes of sums");
 	}
 }
 
@@ -58,19 +116,21 @@ static void ranks_have_all_parameters(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		struct setup s = random_setup(&rng);
+		struct outline o;
 		double sum = 0, tables = s.pp > 1 ? 2 : 1;
 		int layers = 0;
 
 		s.vocab = s.tp * 10;
+		o = outline_of(&s);
 		for (int stage = 0; stage < s.pp; stage++) {
 			layers += setup_layers(&s, stage);
-			sum += setup_parameters(&s, stage) * s.tp;
+			sum += outline_stage_parameters(&o, &s, stage) * s.tp;
 		}
 		assert_int_equal(layers, s.layers);
 		sum -= (tables - 1) * s.vocab * s.hidden;
 		/* What every rank has: six vectors of a block, positions, the last norm. */
 		sum -= (s.tp - 1.0) * s.hidden * (6 * s.layers + s.context + 2);
-		expect_near(sum, setup_all_parameters(&s), 1e-12, "parameters of all ranks");
+		expect_near(sum, o.parameters, 1e-12, "parameters of all ranks");
 	}
 }
 
@@ -93,8 +153,10 @@ static void activations_are_the_published_ones(void **state)
 	(void)state;
 	for (int i = 0; i < 200; i++) {
 		struct setup s = random_setup(&rng);
+		struct outline o = outline_of(&s);
 
-		expect_near(forecast_block_bytes(&s), published(&s), 1e-12, "bytes of a block");
+		expect_near(block_kept(&o, &s, s.recompute), published(&s), 1e-12,
+			    "bytes of a block");
 	}
 }
 
@@ -185,13 +247,13 @@ static void times_are_monotonic(void **state)
 		struct forecast f, other;
 
 		assert_int_equal(setup_check(&s, fresh(&err)), OK);
-		forecast_make(&f, &s, &c);
+		f = forecast_of(&s, &c);
 		expect_near(f.work + f.sums + f.messages + f.fill + f.gradients + f.update,
 			    f.step, 1e-12, "parts of a step");
 		deeper.layers += s.pp;
-		forecast_make(&other, &deeper, &c);
+		other = forecast_of(&deeper, &c);
 		assert_true(other.step > f.step && other.memory > f.memory);
-		forecast_make(&other, &s, &faster);
+		other = forecast_of(&s, &faster);
 		assert_true(other.step <= f.step);
 	}
 }
@@ -207,20 +269,26 @@ static void flash_keeps_no_scores(void **state)
 	for (int i = 0; i < 200; i++) {
 		struct setup s = random_setup(&rng), flash = s, part, all;
 		struct both_ways plain, fused, half, again;
+		struct outline o, one;
 
 		s.recompute = flash.recompute = SETUP_NONE;
 		flash.model = SETUP_MPT;
 		part = all = flash;
 		part.recompute = SETUP_SELECTIVE;
 		all.recompute = SETUP_FULL;
-		block_cost(&plain, &s, &c);
-		block_cost(&fused, &flash, &c);
-		block_cost(&half, &part, &c);
-		block_cost(&again, &all, &c);
+		o = outline_of(&s);
+		one = outline_of(&flash);
+		block_cost(&plain, &o, &s, &c);
+		block_cost(&fused, &one, &flash, &c);
+		block_cost(&half, &one, &part, &c);
+		block_cost(&again, &one, &all, &c);
 		assert_true(fused.forward.kernels < plain.forward.kernels);
-		assert_true(forecast_block_bytes(&flash) < forecast_block_bytes(&s));
-		assert_true(forecast_block_bytes(&part) < forecast_block_bytes(&flash));
-		assert_true(forecast_block_bytes(&all) < forecast_block_bytes(&part));
+		assert_true(block_kept(&one, &flash, SETUP_NONE) <
+			    block_kept(&o, &s, SETUP_NONE));
+		assert_true(block_kept(&one, &flash, SETUP_SELECTIVE) <
+			    block_kept(&one, &flash, SETUP_NONE));
+		assert_true(block_kept(&one, &flash, SETUP_FULL) <
+			    block_kept(&one, &flash, SETUP_SELECTIVE));
 		assert_true(fused.backward.busy < half.backward.busy);
 		assert_true(half.backward.busy < again.backward.busy);
 		assert_true(half.backward.flops > fused.backward.flops);
@@ -258,9 +326,10 @@ static void a_layer_takes_what_was_published(void **state)
 				  .chunks = 1,
 				  .recompute = rows[i].recompute,
 				  .sequence_parallel = rows[i].spread};
+		struct outline o = outline_of(&s);
 		struct both_ways p;
 
-		block_cost(&p, &s, &c);
+		block_cost(&p, &o, &s, &c);
 		expect_near(cost_pass(&c, &p.forward) * 1e3, rows[i].forward, 0.025, "forward");
 		expect_near(cost_pass(&c, &p.backward) * 1e3, rows[i].backward, 0.025,
 			    "backward");
@@ -289,8 +358,9 @@ static void closed_forms_are_near_the_simulator(void **state)
 				s.vocab = 51200;
 				s.recompute = SETUP_SELECTIVE;
 				assert_true(simulate_can(&s));
-				forecast_make(&f, &s, &c);
-				assert_int_equal(simulate_run(&t, &s, &c, fresh(&err)), OK);
+				f = forecast_of(&s, &c);
+				assert_int_equal(simulate_run(&t, NULL, &s, &c, fresh(&err)),
+						 OK);
 				expect_near(f.step - f.gradients - f.update,
 					    t.makespan_ms * 1e-3,
 					    kind == SCHEDULE_ZB_H1 ? 0.03 : 0.01,
@@ -302,7 +372,8 @@ static void closed_forms_are_near_the_simulator(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_model_is_the_engines),
+		cmocka_unit_test(outlines_are_the_engines),
+		cmocka_unit_test(operations_are_whole),
 		cmocka_unit_test(ranks_have_all_parameters),
 		cmocka_unit_test(activations_are_the_published_ones),
 		cmocka_unit_test(as_much_is_alive_as_in_the_schedule),

@@ -81,11 +81,10 @@ struct trying {
 static void try_one(void *arg, const struct setup *s)
 {
 	struct trying *t = arg;
-	struct forecast f;
-	struct timeline line;
+	struct forecast f = forecast_of(s, t->c);
+	double step;
 	bool covered = false;
 
-	forecast_make(&f, s, t->c);
 	t->tried++;
 	for (int i = 0; i < t->r->front_count; i++)
 		covered |= t->r->front[i].forecast.memory <= f.memory &&
@@ -103,9 +102,8 @@ static void try_one(void *arg, const struct setup *s)
 		return;
 	t->fits++;
 	t->closed = fmin(t->closed, f.step);
-	assert_int_equal(simulate_run(&line, s, t->c, fresh(&err)), OK);
-	t->simulated = fmin(t->simulated, line.makespan_ms * 1e-3 + f.gradients + f.update);
-	timeline_release(&line);
+	assert_int_equal(simulate_step(&step, &f, s, t->c, fresh(&err)), OK);
+	t->simulated = fmin(t->simulated, step);
 }
 
 static void check_space(struct search *r, const struct search_space *space,
@@ -114,7 +112,7 @@ static void check_space(struct search *r, const struct search_space *space,
 	struct trying t = {
 		.c = c, .space = space, .r = r, .closed = INFINITY, .simulated = INFINITY};
 
-	search_run(r, space, c);
+	assert_int_equal(search_run(r, space, c, fresh(&err)), OK);
 	visit_all(space, try_one, &t);
 	assert_int_equal(r->tried, t.tried);
 	assert_int_equal(r->fits, t.fits);
@@ -169,7 +167,7 @@ static void fewer_devices_are_slower(void **state)
 		int n;
 
 		space.setup.gpus = random_int(&rng, 1, 64);
-		n = search_devices(found, &space, &c, work);
+		assert_int_equal(search_devices(found, &n, &space, &c, work, fresh(&err)), OK);
 		for (int k = 1; k < n; k++) {
 			assert_true(found[k].setup.gpus > found[k - 1].setup.gpus);
 			assert_true(found[k].forecast.step < found[k - 1].forecast.step);
@@ -187,12 +185,13 @@ static void the_fullest_and_the_slowest_are_found(void **state)
 	for (int i = 0; i < 300; i++) {
 		struct setup s = random_setup(&rng);
 		struct stage_kinds kinds;
+		struct outline o = outline_of(&s);
 		struct forecast f;
 		double slowest = 0, fullest = 0;
 
 		s.layers += random_int(&rng, 0, 7);
-		forecast_make(&f, &s, &c);
-		stage_kinds_init(&kinds, &s, &c);
+		f = forecast_of(&s, &c);
+		stage_kinds_init(&kinds, &o, &s, &c);
 		stage_kinds_set_message(&kinds, &s, &c);
 		for (int stage = 0; stage < s.pp; stage++) {
 			struct forecast_memory m;
@@ -200,7 +199,7 @@ static void the_fullest_and_the_slowest_are_found(void **state)
 				stage_cost(&kinds, &s, &c, setup_layers(&s, stage), s.chunks,
 					   stage == 0, stage == s.pp - 1);
 
-			forecast_memory(&m, &s, &c, stage);
+			forecast_memory(&m, &s, &c, &kinds, stage);
 			fullest = fmax(fullest, forecast_memory_sum(&m));
 			slowest = fmax(slowest, stage_whole(&cost));
 		}
@@ -274,7 +273,7 @@ static void the_map_has_all_grids(void **state)
 	space.setup.hidden = 64;
 	space.setup.layers = 8;
 	space.setup.global_batch = 8;
-	search_run(r, &space, &c);
+	assert_int_equal(search_run(r, &space, &c, fresh(&err)), OK);
 	text_init(&svg);
 	draw_grids_svg(r, "a map", &svg);
 	assert_false(svg.failed);

@@ -10,8 +10,9 @@ struct fixture {
 	struct linear l;
 	struct operand x, y, saved, bias, weight;
 };
+#include "same_bits.h"
 
-static struct fixture fixture_new(struct device *dev, struct random *r)
+static struct fixture fixture_new(struct device *dev, struct random *r, int number)
 {
 	struct fixture f = {.dev = dev};
 	int rows = random_int(r, 0, 3) ? random_int(r, 1, 800) : 128 * random_int(r, 1, 5);
@@ -21,6 +22,7 @@ static struct fixture fixture_new(struct device *dev, struct random *r)
 	int size = (int)device_matrix_size(dev, out, in);
 	float *values = malloc((size_t)(out * in) * sizeof(*values));
 
+	(void)number; /* all are drawn */
 	assert_int_equal(device_reserve(dev, rows, imax(out, in), &err), OK);
 	f.x = operand_new(dev, r, rows, in, type);
 	f.y = operand_new(dev, r, rows, out, type);
@@ -72,31 +74,19 @@ static void run(struct fixture *f)
 		    f->weight.values);
 }
 
+static void same(const struct fixture *a, const struct fixture *b)
+{
+	same_rows(&a->x, &b->x);
+	same_rows(&a->y, &b->y);
+	same_rows(&a->saved, &b->saved);
+	same_rows(&a->bias, &b->bias);
+	same_rows(&a->weight, &b->weight);
+}
+
 static void threads_do_not_change_a_bit(void **state)
 {
-	struct random r = random_start("threads");
 	(void)state;
-
-	for (const struct kernels *const *k = kernels_available(); *k; k++)
-		for (int i = 0; i < (*k == &kernels_reference ? 3 : 12); i++) {
-			struct random again = r;
-			struct fixture f[SAME_DEVICES];
-
-			for (int d = 0; d < SAME_DEVICES; d++) {
-				r = again;
-				f[d] = fixture_new(same_device(d, (*k)->name, 64), &r);
-				run(&f[d]);
-				same_rows(&f[0].x, &f[d].x);
-				same_rows(&f[0].y, &f[d].y);
-				same_rows(&f[0].saved, &f[d].saved);
-				same_rows(&f[0].bias, &f[d].bias);
-				same_rows(&f[0].weight, &f[d].weight);
-			}
-			for (int d = 0; d < SAME_DEVICES; d++) {
-				fixture_free(&f[d]);
-				device_close(f[d].dev);
-			}
-		}
+	want_same_bits(&(struct same_bits){fixture_new, run, same, fixture_free, 12, 3});
 }
 
 int main(void)

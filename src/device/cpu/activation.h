@@ -51,10 +51,11 @@ static inline double sigmoid(double z)
 /* And *other = 1 - sigmoid(z), which is exact where that difference is not. */
 INLINE vec vec_sigmoid(vec z, vec *other)
 {
-	vec e = vec_exp(-vec_abs(z)), large = 1.0f / (e + 1.0f), small = e * large;
+	vec e = vec_exp_in_range(vec_max(splat(-87.0f), -vec_max(splat(-87.0f), z)));
+	vec share = 1.0f / (e + 1.0f);
 
-	*other = vec_select(z < 0, large, small);
-	return vec_select(z < 0, small, large);
+	*other = e * share;
+	return share;
 }
 
 /*

@@ -15,18 +15,23 @@
 #include "device/cpu/simd_squares.h"
 #include "device/cpu/simd_weight.h"
 
-/* One loop per activation, with its constants in registers. */
-INLINE void derive_vectors(float *dy, const float *saved, int n, const enum activation act)
+/* One loop per activation, with its constants in registers. copy gets the same. */
+INLINE void derive_vectors(float *dy, const float *saved, float *copy, int n,
+			   const enum activation act)
 {
-	for (int i = 0; i + VL <= n; i += VL)
-		store(dy + i, load(dy + i) * act_slopes(load(saved + i), act));
+	for (int i = 0; i + VL <= n; i += VL) {
+		vec gradient = load(dy + i) * act_slopes(load(saved + i), act);
+
+		store(dy + i, gradient);
+		store(copy + i, gradient);
+	}
 }
 
-static void derive_whole(float *dy, const float *saved, int n, enum activation act)
+static void derive_whole(float *dy, const float *saved, float *copy, int n, enum activation act)
 {
-#define DERIVE(name, ...)                                 \
-	case ACT_##name:                                  \
-		derive_vectors(dy, saved, n, ACT_##name); \
+#define DERIVE(name, ...)                                       \
+	case ACT_##name:                                        \
+		derive_vectors(dy, saved, copy, n, ACT_##name); \
 		break;
 	switch (act) {
 		ACTIVATIONS(DERIVE)
@@ -43,8 +48,26 @@ static void derive_outputs(const struct linear *l, int r, int o0, int n)
 	get_as(l->y, r, o0, values, n);
 	for (int i = n; i < padded_n; i++)
 		saved[i] = values[i] = 0;
-	derive_whole(values, saved, padded_n, l->act);
+	derive_whole(values, saved, values, padded_n, l->act);
 	put_as(l->y, r, o0, values, n);
+}
+
+/* The same of floats, copied on the way: whole vectors in one pass. */
+static void copy_floats_of(const struct linear *l, int r, int o0, int n, float *to)
+{
+	int whole = 0;
+
+	if (l->act != ACT_NONE && l->y.type == DTYPE_F32 && l->saved.type == DTYPE_F32) {
+		whole = n / VL * VL;
+		derive_whole((float *)view_from(l->y, (size_t)r).data + o0,
+			     (const float *)view_from(l->saved, (size_t)r).data + o0, to, whole,
+			     l->act);
+	}
+	if (whole == n)
+		return;
+	if (l->act != ACT_NONE)
+		derive_outputs(l, r, o0 + whole, n - whole);
+	get_as(l->y, r, o0 + whole, to + whole, n - whole);
 }
 
 static void copy_dy(const struct linear *l, int r0, int r1, const struct packed *p)
@@ -57,13 +80,13 @@ static void copy_dy(const struct linear *l, int r0, int r1, const struct packed 
 		for (int r = r0; r < r1; r++) {
 			void *to = packed_row(l, p, o0, r);
 
-			if (l->act != ACT_NONE)
-				derive_outputs(l, r, o0, n);
 			if (k.element == sizeof(uint16_t)) {
+				if (l->act != ACT_NONE)
+					derive_outputs(l, r, o0, n);
 				gather_row(&l->y, r, o0, n, to, k.stride);
 				continue;
 			}
-			get_as(l->y, r, o0, to, n);
+			copy_floats_of(l, r, o0, n, to);
 			memset((float *)to + n, 0, (size_t)(k.stride - n) * sizeof(float));
 		}
 	}
@@ -102,7 +125,7 @@ static void simd_derive_row(float *dy, const float *saved, int n, enum activatio
 
 	if (act == ACT_NONE) /* and nothing is saved */
 		return;
-	derive_whole(dy, saved, n, act);
+	derive_whole(dy, saved, dy, n, act);
 	kernels_reference.derive_row(dy + i, saved + i, n - i, act);
 }
 

@@ -258,7 +258,7 @@ INLINE vec4 sum_lanes4(vec a, vec b, vec c, vec d)
 #undef half
 }
 
-/* e^x for -87 <= x <= 0; of what is no number, no number. Relative error < 3e-7. */
+/* e^x for |x| <= 87; of what is no number, no number. Relative error < 3e-7. */
 INLINE vec vec_exp_in_range(vec x)
 {
 	const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */

@@ -1,7 +1,7 @@
 /*
  * cuda.c - the driver of GPUs (driver.h) over the CUDA driver API: the device's primary
- * context, which cuBLASLt shares, three streams, and events between them. What goes to the host
- * and back goes through pinned memory (cuda_stage.c).
+ * context, which cuBLASLt shares, a stream for each queue, and events between them. What goes
+ * to the host and back goes through pinned memory (cuda_stage.c).
  *
  * Addresses are CUDA's own. An error of a kernel is seen by some later call: cuda_check says
  * which one, and that it may come from earlier work.
@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static _Thread_local int current; /* the number of what cuda_enter has entered */
+
 void cuda_check(CUresult code, const char *what)
 {
 	char why[220];
@@ -20,15 +22,26 @@ void cuda_check(CUresult code, const char *what)
 	if (code == CUDA_SUCCESS)
 		return;
 	snprintf(why, sizeof(why), "%s, here or in what was queued before", cuda_error(code));
-	gpu_lost("cuda", what, why);
+	gpu_lost("cuda", current, what, why);
 }
 
 void cuda_enter(struct gpu_context *c)
 {
+	current = c->number;
 	cuda_check(c->cu->CtxSetCurrent(c->context), "using the device");
 }
 
 /* ---- what there is ---- */
+
+/* Streams that share a connection to the GPU wait for each other, and a message that is awaited
+   would hold back what it is the answer to; the driver looks at this when it starts. */
+static void allow_queues(void)
+{
+	const char *set = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+
+	if (!set || atoi(set) < 32)
+		setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+}
 
 static const struct cuda_api *start(int *count, char *why, size_t size)
 {
@@ -38,6 +51,7 @@ static const struct cuda_api *start(int *count, char *why, size_t size)
 	*count = 0;
 	if (!cu)
 		return NULL;
+	allow_queues();
 	code = cu->Init(0);
 	if (code == CUDA_SUCCESS)
 		code = cu->DeviceGetCount(count);
@@ -64,6 +78,24 @@ static int architecture_of(const struct cuda_api *cu, CUdevice device)
 	       number_of(cu, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
+/* As nvidia-smi -L has it: GPU-6e0ab7d2-... */
+static void identify(const struct cuda_api *cu, CUdevice device, struct gpu_info *info)
+{
+	CUuuid id = {{0}};
+	int n = 0;
+
+	if (cu->DeviceGetUuid(&id, device) == CUDA_SUCCESS)
+		n = snprintf(info->id, sizeof(info->id), "GPU");
+	for (int i = 0; n && i < (int)sizeof(id.bytes); i++) {
+		bool first = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+
+		n += snprintf(info->id + n, sizeof(info->id) - (size_t)n, "%s%02x",
+			      first ? "-" : "", (unsigned char)id.bytes[i]);
+	}
+	if (cu->DeviceGetPCIBusId(info->bus, sizeof(info->bus), device) != CUDA_SUCCESS)
+		info->bus[0] = '\0';
+}
+
 static void describe(const struct cuda_api *cu, CUdevice device, int number,
 		     struct gpu_info *info)
 {
@@ -81,6 +113,7 @@ static void describe(const struct cuda_api *cu, CUdevice device, int number,
 					  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
 	info->group = number_of(cu, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 	info->units = number_of(cu, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+	identify(cu, device, info);
 }
 
 static int list(struct gpu_info *all, char *why, size_t size)
@@ -107,14 +140,19 @@ static void close_context(struct gpu_context *c)
 		return;
 	if (c->context)
 		c->cu->CtxSetCurrent(c->context);
+	cuda_meter_close(c->meter);
 	cuda_blas_close(c->blas);
 	for (int q = 0; q < QUEUE_COUNT; q++) {
 		if (c->streams[q])
 			c->cu->StreamSynchronize(c->streams[q]);
-		cuda_stage_close(c, (enum device_queue)q);
+		if (q < QUEUE_HOST_COUNT)
+			cuda_stage_close(c, (enum device_queue)q);
 		if (c->streams[q])
 			c->cu->StreamDestroy(c->streams[q]);
 	}
+	for (int i = 0; i < c->n_stamps; i++)
+		c->cu->EventDestroy(c->stamps[i]);
+	free(c->stamps);
 	for (int i = 0; i < c->n_modules; i++)
 		c->cu->ModuleUnload(c->modules[i]);
 	if (c->context)
@@ -130,7 +168,7 @@ static CUresult open_queues(struct gpu_context *c, int number)
 		code = c->cu->DevicePrimaryCtxRetain(&c->context, c->device);
 	if (code == CUDA_SUCCESS)
 		code = c->cu->CtxSetCurrent(c->context);
-	for (int q = 0; q < QUEUE_COUNT && code == CUDA_SUCCESS; q++) {
+	for (int q = 0; q < QUEUE_HOST_COUNT && code == CUDA_SUCCESS; q++) {
 		code = c->cu->StreamCreate(&c->streams[q], CU_STREAM_NON_BLOCKING);
 		if (code == CUDA_SUCCESS)
 			code = cuda_stage_open(c, (enum device_queue)q);
@@ -141,6 +179,7 @@ static CUresult open_queues(struct gpu_context *c, int number)
 static enum status open_context(struct gpu_context **out, int number, struct error *err)
 {
 	struct gpu_context *c = calloc(1, sizeof(*c));
+	struct gpu_info info;
 	enum status st = OK;
 	char why[160] = "";
 	CUresult code;
@@ -148,6 +187,7 @@ static enum status open_context(struct gpu_context **out, int number, struct err
 
 	if (!c)
 		return FAIL(err, ERR_MEMORY, "no memory for a CUDA device");
+	c->number = number;
 	c->cu = start(&count, why, sizeof(why));
 	if (number >= count) {
 		st = FAIL(err, ERR_USAGE, "no device cuda:%d: %s", number,
@@ -161,6 +201,8 @@ static enum status open_context(struct gpu_context **out, int number, struct err
 		goto out;
 	}
 	c->architecture = architecture_of(c->cu, c->device);
+	describe(c->cu, c->device, number, &info);
+	c->meter = cuda_meter_open(info.bus);
 	c->blas = cuda_blas_open(why, sizeof(why));
 	if (!c->blas)
 		snprintf(c->remark, sizeof(c->remark), "kolm's own products: %.40s", why);
@@ -182,7 +224,9 @@ static void finish(struct gpu_context *c)
 {
 	cuda_enter(c);
 	for (int q = 0; q < QUEUE_COUNT; q++)
-		cuda_check(c->cu->StreamSynchronize(c->streams[q]), "waiting for a queue");
+		if (c->streams[q])
+			cuda_check(c->cu->StreamSynchronize(c->streams[q]),
+				   "waiting for a queue");
 }
 
 static void *alloc(struct gpu_context *c, uint64_t bytes)
@@ -250,6 +294,44 @@ static void release_event(struct gpu_context *c, struct gpu_event *event)
 	c->cu->EventDestroy((CUevent)event);
 }
 
+/* ---- time ---- */
+
+static enum status make_stamps(struct gpu_context *c, int n, struct error *err)
+{
+	CUevent *stamps = realloc(c->stamps, (size_t)n * sizeof(*stamps));
+	CUresult code = CUDA_SUCCESS;
+
+	if (!stamps)
+		return FAIL(err, ERR_MEMORY, "no memory for %d stamps of CUDA", n);
+	c->stamps = stamps;
+	cuda_enter(c);
+	for (; c->n_stamps < n && code == CUDA_SUCCESS; c->n_stamps += code == CUDA_SUCCESS)
+		code = c->cu->EventCreate(&c->stamps[c->n_stamps], CU_EVENT_DEFAULT);
+	if (code != CUDA_SUCCESS)
+		return FAIL(err, ERR_FAILED, "%d events of CUDA can't be made: %s", n,
+			    cuda_error(code));
+	return OK;
+}
+
+static void put_stamp(struct gpu_context *c, enum device_queue queue, int stamp)
+{
+	cuda_enter(c);
+	cuda_check(c->cu->EventRecord(c->stamps[stamp], c->streams[queue]), "marking a queue");
+}
+
+/* CUDA says it in ms, with 24 bits: to a microsecond up to 16 s. */
+static int64_t between(struct gpu_context *c, int from, int to)
+{
+	float ms = 0;
+
+	cuda_enter(c);
+	cuda_check(c->cu->EventSynchronize(c->stamps[from]), "waiting for an event");
+	cuda_check(c->cu->EventSynchronize(c->stamps[to]), "waiting for an event");
+	cuda_check(c->cu->EventElapsedTime(&ms, c->stamps[from], c->stamps[to]),
+		   "reading the time of an event");
+	return (int64_t)((double)ms * 1e6);
+}
+
 const struct gpu_driver gpu_cuda = {
 	.name = "cuda",
 	.room = CUDA_ROOM,
@@ -262,6 +344,8 @@ const struct gpu_driver gpu_cuda = {
 	.build = cuda_build,
 	.kernel = cuda_kernel,
 	.launch = launch,
+	.fetch = cuda_fetch,
+	.taken = cuda_taken,
 	.read = cuda_read,
 	.write = cuda_write,
 	.mark = cuda_mark,
@@ -269,5 +353,10 @@ const struct gpu_driver gpu_cuda = {
 	.wait = wait_event,
 	.release = release_event,
 	.finish = finish,
+	.make_stamps = make_stamps,
+	.stamp = put_stamp,
+	.between = between,
 	.product = cuda_product,
+	.measure = cuda_measure,
+	.groups = &cuda_groups,
 };

@@ -22,6 +22,9 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct {
+	char bytes[16];
+} CUuuid;
 typedef unsigned nvrtcResult;
 typedef struct _nvrtcProgram *nvrtcProgram;
 #endif
@@ -36,6 +39,7 @@ typedef struct _nvrtcProgram *nvrtcProgram;
 	X(CUDA_ERROR_INVALID_CONTEXT, 201)                    \
 	X(CUDA_ERROR_INVALID_HANDLE, 400)                     \
 	X(CUDA_ERROR_NOT_FOUND, 500)                          \
+	X(CUDA_ERROR_NOT_READY, 600)                          \
 	X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                    \
 	X(CUDA_ERROR_LAUNCH_FAILED, 719)                      \
 	X(CUDA_ERROR_DEVICE_UNAVAILABLE, 46)                  \
@@ -46,6 +50,7 @@ typedef struct _nvrtcProgram *nvrtcProgram;
 	X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)   \
 	X(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)             \
 	X(CU_STREAM_NON_BLOCKING, 1)                          \
+	X(CU_EVENT_DEFAULT, 0)                                \
 	X(CU_EVENT_DISABLE_TIMING, 2)                         \
 	X(NVRTC_SUCCESS, 0)
 
@@ -64,7 +69,9 @@ enum { CUDA_CONSTANTS(CONSTANT) };
 	X(DeviceGetCount, cuDeviceGetCount, (int *))                                         \
 	X(DeviceGet, cuDeviceGet, (CUdevice *, int))                                         \
 	X(DeviceGetName, cuDeviceGetName, (char *, int, CUdevice))                           \
+	X(DeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *, int, CUdevice))                   \
 	X(DeviceTotalMem, cuDeviceTotalMem_v2, (size_t *, CUdevice))                         \
+	X(DeviceGetUuid, cuDeviceGetUuid_v2, (CUuuid *, CUdevice))                           \
 	X(DeviceGetAttribute, cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))   \
 	X(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))         \
 	X(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (CUdevice))                 \
@@ -85,6 +92,8 @@ enum { CUDA_CONSTANTS(CONSTANT) };
 	X(EventDestroy, cuEventDestroy_v2, (CUevent))                                        \
 	X(EventRecord, cuEventRecord, (CUevent, CUstream))                                   \
 	X(EventSynchronize, cuEventSynchronize, (CUevent))                                   \
+	X(EventQuery, cuEventQuery, (CUevent))                                               \
+	X(EventElapsedTime, cuEventElapsedTime, (float *, CUevent, CUevent))                 \
 	X(ModuleLoadData, cuModuleLoadData, (CUmodule *, const void *))                      \
 	X(ModuleUnload, cuModuleUnload, (CUmodule))                                          \
 	X(ModuleGetFunction, cuModuleGetFunction, (CUfunction *, CUmodule, const char *))    \
@@ -123,8 +132,12 @@ struct nvrtc_api {
    folder KOLM_CUDA_LIBRARY alone if that is set. */
 const struct cuda_api *cuda_load(char *why, size_t size);
 const struct nvrtc_api *cuda_load_nvrtc(char *why, size_t size);
+/* One of the driver's own libraries. */
+void *cuda_open_driver(const char *name);
 /* A library of CUDA's toolkit: that name ("libnvrtc.so") with a version behind it or none. */
 void *cuda_open_library(const char *name);
+/* The same of one version of it (".2"). */
+void *cuda_open_version(const char *name, const char *version);
 /* Put the address of a symbol there, if the library has it. */
 bool cuda_find(void *library, const char *name, void *function);
 

@@ -283,6 +283,7 @@ bool cuda_product(struct gpu_context *c, const struct gpu_product *p)
 			 p->accumulate ? &one : &zero, p->c.data, plan->c, p->c.data, plan->c,
 			 &plan->algorithm, p->room, plan->room,
 			 c->streams[QUEUE_COMPUTE]) != CUBLAS_STATUS_SUCCESS)
-		gpu_lost("cuda", "a product of cuBLASLt", "it could not be queued");
+		gpu_lost("cuda", c->number, "multiplying with cuBLASLt",
+			 "it could not be queued");
 	return true;
 }

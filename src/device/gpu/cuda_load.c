@@ -34,25 +34,41 @@ static const char *own_folder(void)
 	return folder && *folder ? folder : NULL;
 }
 
-/* The newest that there is: where libraries are, then where toolkits are. */
-void *cuda_open_library(const char *name)
+/* The first version that there is: where libraries are, then where toolkits are. */
+static void *open_first(const char *name, const char *const *versions, size_t n)
 {
-	static const char *const versions[] = {".13", ".12", ".11.2", ".11", ""};
 	static const char *const below[] = {"/lib64", "/lib"};
 	const char *folders[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
 	void *library = NULL;
 
 	if (own_folder())
-		return open_in(own_folder(), "", name, "");
-	for (size_t v = 0; v < ARRAY_SIZE(versions) && !library; v++)
+		return open_in(own_folder(), "", name, versions[n - 1]);
+	for (size_t v = 0; v < n && !library; v++)
 		library = open_in("", "", name, versions[v]);
 	for (size_t f = 0; f < ARRAY_SIZE(folders); f++)
 		for (size_t b = 0; b < ARRAY_SIZE(below); b++)
-			for (size_t v = 0; v < ARRAY_SIZE(versions); v++)
+			for (size_t v = 0; v < n; v++)
 				if (!library && folders[f] && *folders[f])
 					library = open_in(folders[f], below[b], name,
 							  versions[v]);
 	return library;
+}
+
+void *cuda_open_library(const char *name)
+{
+	static const char *const newest_first[] = {".13", ".12", ".11.2", ".11", ""};
+
+	return open_first(name, newest_first, ARRAY_SIZE(newest_first));
+}
+
+void *cuda_open_version(const char *name, const char *version)
+{
+	return open_first(name, &version, 1);
+}
+
+void *cuda_open_driver(const char *name)
+{
+	return open_in(own_folder() ? own_folder() : "", "", name, "");
 }
 
 #define FIND(name, symbol, ...)                              \
@@ -67,7 +83,7 @@ const struct cuda_api *cuda_load(char *why, size_t size)
 
 	if (library)
 		return &api;
-	library = open_in(own_folder() ? own_folder() : "", "", "libcuda.so.1", "");
+	library = cuda_open_driver("libcuda.so.1");
 	if (!library) {
 		snprintf(why, size, "there is no libcuda.so.1, NVIDIA's driver%s%s",
 			 own_folder() ? ", in " : "", own_folder() ? own_folder() : "");

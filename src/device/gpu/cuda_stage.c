@@ -1,7 +1,7 @@
 /*
  * cuda_stage.c - between the host's memory and a CUDA device: pinned slots of one queue, used
  * in turn. While one is on its way, the host fills or empties the next. A slot is free again
- * when the event behind its copy is over.
+ * when the event behind its copy is over, and what a fetch has left in it is where it belongs.
  */
 #include "base/util.h"
 #include "device/gpu/cuda.h"
@@ -41,6 +41,9 @@ static void wait_slot(struct gpu_context *c, struct cuda_stage *s, int slot)
 	if (s->busy[slot])
 		cuda_check(c->cu->EventSynchronize(s->done[slot]), "moving data");
 	s->busy[slot] = false;
+	if (s->to[slot])
+		memcpy(s->to[slot], s->slots[slot], s->size[slot]);
+	s->to[slot] = NULL;
 }
 
 /* The next one, when its last copy is over. */
@@ -96,6 +99,57 @@ void cuda_read(struct gpu_context *c, enum device_queue queue, void *host, const
 		taken += n;
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* What needs more slots than there are waits here for the first of them. */
+struct gpu_event *cuda_fetch(struct gpu_context *c, enum device_queue queue, void *host,
+			     const void *address, uint64_t bytes)
+{
+	struct cuda_stage *s = &c->stages[queue];
+	struct gpu_event *done;
+
+	cuda_enter(c);
+	pthread_mutex_lock(&s->lock);
+	for (uint64_t at = 0; at < bytes; at += CUDA_SLOT) {
+		int slot = take_slot(c, s);
+
+		s->to[slot] = (char *)host + at;
+		s->size[slot] = part_of(bytes, at);
+		cuda_check(c->cu->MemcpyDtoHAsync(s->slots[slot], cuda_address(address) + at,
+						  s->size[slot], c->streams[queue]),
+			   "reading memory");
+		put_behind(c, s, slot, c->streams[queue]);
+	}
+	done = cuda_mark(c, queue);
+	pthread_mutex_unlock(&s->lock);
+	return done;
+}
+
+static bool is_over(struct gpu_context *c, CUevent event)
+{
+	CUresult code = c->cu->EventQuery(event);
+
+	if (code != CUDA_ERROR_NOT_READY)
+		cuda_check(code, "moving data");
+	return code == CUDA_SUCCESS;
+}
+
+bool cuda_taken(struct gpu_context *c, enum device_queue queue, struct gpu_event *event,
+		bool wait)
+{
+	struct cuda_stage *s = &c->stages[queue];
+
+	cuda_enter(c);
+	if (wait)
+		cuda_check(c->cu->EventSynchronize((CUevent)event), "moving data");
+	else if (!is_over(c, (CUevent)event))
+		return false;
+	pthread_mutex_lock(&s->lock);
+	for (int i = 0; i < CUDA_SLOTS; i++)
+		if (s->to[i] && is_over(c, s->done[i]))
+			wait_slot(c, s, i);
+	pthread_mutex_unlock(&s->lock);
+	return true;
 }
 
 void cuda_write(struct gpu_context *c, enum device_queue queue, void *address, const void *host,

@@ -20,6 +20,7 @@ enum {
 	GPU_ARGUMENTS = 64,   /* of a kernel */
 	GPU_LOCAL = 48 << 10, /* bytes of local memory, and items, that kernels may rely on */
 	GPU_GROUP = 1024,
+	GPU_STAMPS = 1024, /* times of a queue that may be under way, before there are more */
 };
 
 /* An argument: a value of so many bytes, or an address (0 bytes; NULL for none). */
@@ -76,6 +77,19 @@ struct gpu_context; /* an open device: the driver's */
 struct gpu_event;   /* all that a queue had when it was made */
 struct gpu_program; /* built */
 struct gpu_kernel;  /* of a program */
+struct gpu_group;   /* of GPUs of several ranks */
+
+/* GPUs that reach each other: see the functions of the same names in device.h. */
+struct gpu_groups {
+	void (*introduce)(struct gpu_context *c, struct device_card *card);
+	enum status (*found)(struct gpu_context *c, struct device_ticket *ticket,
+			     struct error *err);
+	enum status (*join)(struct gpu_context *c, const struct device_ticket *ticket, int size,
+			    int rank, enum device_queue queue, struct gpu_group **out,
+			    struct error *err);
+	void (*leave)(struct gpu_group *g, bool failed);
+	void (*exchange)(struct gpu_group *g, const struct device_exchange *x);
+};
 
 struct gpu_driver {
 	const char *name;
@@ -103,6 +117,14 @@ struct gpu_driver {
 			      const char *name, struct gpu_kernel **out, struct error *err);
 	void (*launch)(struct gpu_context *c, const struct gpu_launch *l);
 
+	/* As read, but the event says when the data are on their way no more, and taken puts
+	   them where they belong; it returns false, and does nothing, if they are not there
+	   and nobody wants to wait. By the rank's own thread. */
+	struct gpu_event *(*fetch)(struct gpu_context *c, enum device_queue queue, void *host,
+				   const void *address, uint64_t bytes);
+	bool (*taken)(struct gpu_context *c, enum device_queue queue, struct gpu_event *event,
+		      bool wait);
+
 	/* read returns when the data are there; write when the host's may be changed, unless
 	   done is set: then when that event is over. What was written is there for what the
 	   same queue does next. Both may be called by several threads. */
@@ -117,8 +139,17 @@ struct gpu_driver {
 	void (*release)(struct gpu_context *c, struct gpu_event *event);
 	void (*finish)(struct gpu_context *c); /* all queues */
 
+	/* Time: make room for stamps number 0 to n - 1; put one into a queue, whatever it was
+	   before; ns from one to another, both waited for. */
+	enum status (*make_stamps)(struct gpu_context *c, int n, struct error *err);
+	void (*stamp)(struct gpu_context *c, enum device_queue queue, int stamp);
+	int64_t (*between)(struct gpu_context *c, int from, int to);
+
+	/* See device_measure; may be NULL. */
+	bool (*measure)(struct gpu_context *c, struct device_reading *r);
 	/* May be NULL; false: not one that it does, and our own kernel is launched. */
 	bool (*product)(struct gpu_context *c, const struct gpu_product *p);
+	const struct gpu_groups *groups; /* or NULL */
 };
 
 /* All drivers, the best first. */
@@ -127,7 +158,7 @@ struct gpu_driver {
 GPU_DRIVERS(GPU_DRIVER)
 #undef GPU_DRIVER
 
-/* The device can't go on: say why, and end this process. */
-_Noreturn void gpu_lost(const char *driver, const char *what, const char *why);
+/* The device can't go on: what it was doing, and why not. */
+_Noreturn void gpu_lost(const char *driver, int number, const char *what, const char *why);
 
 #endif

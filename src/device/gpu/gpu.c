@@ -17,10 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void gpu_lost(const char *driver, const char *what, const char *why)
+void gpu_lost(const char *driver, int number, const char *what, const char *why)
 {
-	fprintf(stderr, "kolm: error: the %s device failed: %s: %s\n", driver, what, why);
-	abort();
+	struct error err = {0};
+	bool is_cuda = !strcmp(driver, gpu_cuda.name);
+
+	FAIL(&err, ERR_FAILED, "the device %s:%d failed, %s: %.180s", driver, number, what,
+	     why);
+	HINT(&err,
+	     "%s whether it is still there, kolm selftest --device %s:%d whether it "
+	     "computes; with --save-every a run goes on from its last checkpoint",
+	     is_cuda ? "nvidia-smi and dmesg say" : "kolm devices says", driver, number);
+	device_lost(&err);
 }
 
 /* ---- which one ---- */
@@ -86,10 +94,10 @@ out:
 
 /* Ranks of a machine take them in turn. */
 static enum status find(const char *spec, const struct wish *w, const struct device_options *o,
-			struct gpu_info *out, int *sharing, struct error *err)
+			struct gpu_info *out, struct error *err)
 {
 	struct gpus there;
-	int locals = imax(1, o->locals), number = w->number;
+	int number = w->number;
 	enum status st;
 
 	gpus_list(&there);
@@ -98,7 +106,6 @@ static enum status find(const char *spec, const struct wish *w, const struct dev
 		number = there.count ? o->local % there.count : 0;
 	TRY(check(spec, number, &there, err));
 	*out = there.all[number];
-	*sharing = w->number >= 0 ? locals : (int)ceil_div(locals - number, there.count);
 out:
 	return st;
 }
@@ -118,6 +125,7 @@ static void gpu_close(struct device *dev)
 	}
 	device_close(g->cpu);
 	free(g->memory);
+	free(g->times);
 	free(g);
 }
 
@@ -135,17 +143,15 @@ static enum status open_rounds(struct gpu *g, struct error *err)
 	return OK;
 }
 
-static void describe(struct device *dev, int sharing)
+static void describe(struct device *dev)
 {
 	const struct gpu_info *i = &gpu_of(dev)->info;
 	const struct gpu *g = gpu_of(dev);
 	const char *remark = g->driver->remark ? g->driver->remark(g->context) : "";
-	char shared[32] = "";
 
-	if (sharing > 1)
-		snprintf(shared, sizeof(shared), ", shared by %d ranks", sharing);
-	snprintf(dev->description, sizeof(dev->description), "%.8s:%d, %.80s%s%s%.60s",
-		 i->driver, i->number, i->name, shared, *remark ? ", " : "", remark);
+	snprintf(dev->description, sizeof(dev->description), "%.8s:%d, %.80s%s%.60s", i->driver,
+		 i->number, i->name, *remark ? ", " : "", remark);
+	snprintf(dev->id, sizeof(dev->id), "%s", i->id);
 }
 
 /* Of a name with or without what follows it; a plan of "gpu" means the last. */
@@ -162,7 +168,6 @@ static enum status gpu_open(struct device *dev, const char *spec,
 	struct gpu *g = calloc(1, sizeof(*g));
 	struct device_options own = *o;
 	struct wish wish;
-	int sharing = 1;
 	enum status st;
 
 	if (!g)
@@ -181,13 +186,12 @@ static enum status gpu_open(struct device *dev, const char *spec,
 		return OK;
 	g->cache = o->cache;
 	g->is_reversed = wish.reversed;
-	TRY(find(spec, &wish, o, &g->info, &sharing, err));
+	TRY(find(spec, &wish, o, &g->info, err));
 	g->driver = driver_of(g->info.driver);
 	TRY(g->driver->open(&g->context, g->info.number, err));
 	TRY(gpu_build(g, err));
 	TRY(open_rounds(g, err));
-	describe(dev, sharing);
-	dev->shared_by = sharing;
+	describe(dev);
 	return OK;
 out:
 	gpu_close(dev);
@@ -260,6 +264,13 @@ static void gpu_finish(struct device *dev)
 	g->driver->finish(g->context);
 }
 
+static bool gpu_measure(struct device *dev, struct device_reading *r)
+{
+	const struct gpu *g = gpu_of(dev);
+
+	return g->context && g->driver->measure && g->driver->measure(g->context, r);
+}
+
 static bool gpu_multiplies(struct device *dev, enum dtype type)
 {
 	(void)dev;
@@ -270,16 +281,19 @@ static bool gpu_multiplies(struct device *dev, enum dtype type)
 	{                                                                                     \
 		.name = called, .takes_words = true, .open = gpu_open, .close = gpu_close,    \
 		.map = gpu_map, .unmap = gpu_unmap, .hide = gpu_hide, .forget = gpu_forget,   \
-		.explain = gpu_explain, .reserve = gpu_reserve,                               \
+		.explain = gpu_explain, .measure = gpu_measure, .reserve = gpu_reserve,       \
 		.reserve_attention = gpu_reserve_attention, .parallel = gpu_parallel,         \
 		.finish = gpu_finish, .mark = gpu_mark, .await = gpu_await,                   \
 		.host_begin = gpu_host_begin, .host_end = gpu_host_end,                       \
-		.matrix_size = gpu_matrix_size, .matrix_write = gpu_matrix_write,             \
-		.matrix_read = gpu_matrix_read, .write = gpu_write, .read = gpu_read,         \
-		.copy = gpu_copy, .forward = gpu_forward,                                     \
-		.backward_input = gpu_backward_input, .backward_weight = gpu_backward_weight, \
-		.activate = gpu_activate, .derive = gpu_derive, .add = gpu_add,               \
-		.dropout = gpu_dropout, .norm_forward = gpu_norm_forward,                     \
+		.host_ask = gpu_host_ask, .host_asked = gpu_host_asked,                       \
+		.host_has = gpu_host_has, .observe = gpu_observe, .stamp = gpu_stamp,         \
+		.settle = gpu_settle, .time_of = gpu_time_of, .matrix_size = gpu_matrix_size, \
+		.matrix_write = gpu_matrix_write, .matrix_read = gpu_matrix_read,             \
+		.write = gpu_write, .read = gpu_read, .copy = gpu_copy,                       \
+		.forward = gpu_forward, .backward_input = gpu_backward_input,                 \
+		.backward_weight = gpu_backward_weight, .activate = gpu_activate,             \
+		.derive = gpu_derive, .add = gpu_add, .dropout = gpu_dropout,                 \
+		.norm_forward = gpu_norm_forward,                                             \
 		.norm_backward_input = gpu_norm_backward_input,                               \
 		.norm_backward_weight = gpu_norm_backward_weight, .embed = gpu_embed,         \
 		.embed_gradient = gpu_embed_gradient, .add_positions = gpu_add_positions,     \
@@ -291,6 +305,8 @@ static bool gpu_multiplies(struct device *dev, enum dtype type)
 		.class_stats = gpu_class_stats, .class_loss = gpu_class_loss,                 \
 		.update = gpu_update, .sum_squares = gpu_sum_squares, .cast = gpu_cast,       \
 		.multiplies = gpu_multiplies, .fma_rounds = gpu_fma_rounds,                   \
+		.introduce = gpu_introduce, .found = gpu_found, .join = gpu_join,             \
+		.leave = gpu_leave, .exchange = gpu_exchange,                                 \
 	}
 
 const struct device_ops device_gpu = GPU_DEVICE("gpu");

@@ -57,6 +57,7 @@ enum {
 	GPU_PARTS = 1024,  /* groups that sum a flat array */
 	GPU_EVENTS = 4096, /* that are remembered; an older one stands for all so far */
 	GPU_UPLOADS = 64,  /* writes of the host that may be under way */
+	GPU_FETCHES = 16,  /* reads that nobody has waited for yet */
 	GPU_TILES = 4,	   /* ways to cut a product */
 	GPU_LAYOUTS = 3,   /* forward, input gradient, weight gradient */
 	GPU_TYPES = 4,	   /* of the operands of a product: one of the precisions, or any */
@@ -76,6 +77,13 @@ struct gpu_upload {
 	struct gpu_event *done;
 };
 
+/* What the host will read, on its way. */
+struct gpu_fetch {
+	const void *memory;
+	enum device_queue queue;
+	struct gpu_event *done;
+};
+
 struct gpu {
 	const struct gpu_driver *driver;
 	struct gpu_context *context; /* NULL: a plan */
@@ -86,13 +94,17 @@ struct gpu {
 	struct gpu_kernel *kernels[GPU_KERNEL_COUNT];
 	struct gpu_kernel *products[GPU_TILES][GPU_LAYOUTS][GPU_TYPES];
 	int tile[GPU_TYPES]; /* that is fastest, or -1: not known */
+	int groups;	     /* of GPUs that this is in */
 	struct gpu_memory *memory;
 	int n_memory, room;
 	struct gpu_upload uploads[GPU_UPLOADS];
 	int n_uploads;
+	struct gpu_fetch fetches[GPU_FETCHES]; /* in their order */
+	int n_fetches;
 	struct gpu_event *events[QUEUE_COUNT][GPU_EVENTS];
 	uint64_t n_events[QUEUE_COUNT];
 	bool has_news[QUEUE_COUNT]; /* something was put there since its last event */
+	struct gpu_times *times;    /* NULL: nobody observes */
 	double *parts;		    /* for sums: GPU_PARTS, or two for each row */
 	int32_t *links;		    /* of tokens: two for each row */
 	int rows;		    /* for which those are */
@@ -152,6 +164,9 @@ struct device_event gpu_mark(struct device *dev, enum device_queue queue);
 void gpu_await(struct device *dev, enum device_queue queue, struct device_event event);
 void *gpu_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
 		     enum host_access access);
+bool gpu_host_ask(struct device *dev, enum device_queue queue, void *memory, size_t bytes);
+bool gpu_host_asked(struct device *dev, const void *memory);
+bool gpu_host_has(struct device *dev, const void *memory);
 void gpu_host_end(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
 		  enum host_access access);
 size_t gpu_matrix_size(int out, int in);
@@ -164,6 +179,21 @@ void gpu_write(struct device *dev, void *memory, enum dtype type, size_t n,
 void gpu_read(struct device *dev, const void *memory, enum dtype type, size_t n, float *values);
 void gpu_numbers(struct device *dev, const double *numbers, size_t n, double *out);
 void gpu_release_events(struct gpu *g);
+
+/* ---- gpu_time.c ---- */
+
+enum status gpu_observe(struct device *dev, struct error *err);
+int64_t gpu_stamp(struct device *dev, enum device_queue queue);
+int64_t gpu_settle(struct device *dev);
+int64_t gpu_time_of(struct device *dev, int64_t stamp);
+
+/* ---- gpu_group.c ---- */
+void gpu_introduce(struct device *dev, struct device_card *card);
+enum status gpu_found(struct device *dev, struct device_ticket *ticket, struct error *err);
+enum status gpu_join(struct device_group *group, const struct device_ticket *ticket, int size,
+		     int rank, struct error *err);
+void gpu_leave(struct device_group *group, bool failed);
+void gpu_exchange(struct device_group *group, const struct device_exchange *x);
 
 /* ---- gpu_linear.c ---- */
 

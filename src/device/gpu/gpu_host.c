@@ -120,6 +120,8 @@ void gpu_release_events(struct gpu *g)
 				g->driver->release(g->context, g->events[q][i]);
 	for (int i = 0; i < g->n_uploads; i++)
 		g->driver->release(g->context, g->uploads[i].done);
+	for (int i = 0; i < g->n_fetches; i++)
+		g->driver->release(g->context, g->fetches[i].done);
 }
 
 /* ---- views of the host ---- */
@@ -150,9 +152,52 @@ static char *view_of(struct gpu *g, const void *address, size_t bytes)
 		m->host = aligned_alloc(64, (size_t)round_up((int64_t)m->bytes, 64));
 		m->is_ours = true;
 		if (!m->host)
-			gpu_lost(g->driver->name, "a view of the host", "no memory");
+			gpu_lost(g->driver->name, g->info.number, "making a view for the host",
+				 "no memory");
 	}
 	return m->host + at;
+}
+
+static struct gpu_fetch *fetch_of(struct gpu *g, const void *memory)
+{
+	for (int i = 0; i < g->n_fetches; i++)
+		if (g->fetches[i].memory == memory)
+			return &g->fetches[i];
+	return NULL;
+}
+
+static void end_fetch(struct gpu *g, struct gpu_fetch *f)
+{
+	g->driver->taken(g->context, f->queue, f->done, true);
+	g->driver->release(g->context, f->done);
+	for (g->n_fetches--; f < g->fetches + g->n_fetches; f++)
+		*f = f[1];
+}
+
+bool gpu_host_ask(struct device *dev, enum device_queue queue, void *memory, size_t bytes)
+{
+	struct gpu *g = gpu_of(dev);
+	char *host = view_of(g, memory, bytes);
+
+	if (g->n_fetches == GPU_FETCHES)
+		return false;
+	finish_uploads(g, memory, (char *)memory + bytes);
+	g->fetches[g->n_fetches++] = (struct gpu_fetch){
+		memory, queue, g->driver->fetch(g->context, queue, host, memory, bytes)};
+	return true;
+}
+
+bool gpu_host_asked(struct device *dev, const void *memory)
+{
+	return fetch_of(gpu_of(dev), memory) != NULL;
+}
+
+bool gpu_host_has(struct device *dev, const void *memory)
+{
+	struct gpu *g = gpu_of(dev);
+	const struct gpu_fetch *f = fetch_of(g, memory);
+
+	return !f || g->driver->taken(g->context, f->queue, f->done, false);
 }
 
 void *gpu_host_begin(struct device *dev, enum device_queue queue, void *memory, size_t bytes,
@@ -161,8 +206,12 @@ void *gpu_host_begin(struct device *dev, enum device_queue queue, void *memory, 
 	struct gpu *g = gpu_of(dev);
 	char *host = view_of(g, memory, bytes);
 
+	struct gpu_fetch *asked = fetch_of(g, memory);
+
 	finish_uploads(g, memory, (char *)memory + bytes);
-	if (access & HOST_READS && bytes)
+	if (asked)
+		end_fetch(g, asked);
+	else if (access & HOST_READS && bytes)
 		g->driver->read(g->context, queue, host, memory, bytes);
 	return host;
 }
@@ -199,7 +248,7 @@ void gpu_write(struct device *dev, void *memory, enum dtype type, size_t n, cons
 	}
 	halves = malloc(n * sizeof(*halves));
 	if (!halves)
-		gpu_lost(g->driver->name, "writing values", "no memory");
+		gpu_lost(g->driver->name, g->info.number, "writing values", "no memory");
 	for (size_t i = 0; i < n; i++)
 		float_to(halves, i, type, values[i]);
 	g->driver->write(g->context, QUEUE_COMPUTE, memory, halves, n * sizeof(*halves), NULL);

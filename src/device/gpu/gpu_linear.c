@@ -62,7 +62,7 @@ static struct gpu_kernel *kernel_of(struct gpu *g, int tile, int layout, int typ
 	struct error err = {0};
 
 	if (!g->products[tile][layout][type] && build(g, tile, layout, type, &err) != OK)
-		gpu_lost(g->driver->name, "building the products", err.msg);
+		gpu_lost(g->driver->name, g->info.number, "building the products", err.msg);
 	return g->products[tile][layout][type];
 }
 

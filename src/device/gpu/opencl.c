@@ -16,10 +16,10 @@
 
 enum { PLATFORMS = 16, ALIGNMENT = 4096 };
 
-static void check(cl_int code, const char *what)
+void opencl_check(const struct gpu_context *c, cl_int code, const char *what)
 {
 	if (code != CL_SUCCESS)
-		gpu_lost("opencl", what, opencl_error(code));
+		gpu_lost("opencl", c->number, what, opencl_error(code));
 }
 
 /* ---- what there is ---- */
@@ -68,6 +68,7 @@ static void describe(const struct opencl_api *cl, cl_device device, cl_platform 
 	char driver[32] = "", name[48] = "";
 
 	*info = (struct gpu_info){.driver = "opencl", .number = number};
+	snprintf(info->id, sizeof(info->id), "opencl:%d", number);
 	cl->GetDeviceInfo(device, CL_DEVICE_NAME, sizeof(info->name) - 1, info->name, NULL);
 	cl->GetDeviceInfo(device, CL_DRIVER_VERSION, sizeof(driver) - 1, driver, NULL);
 	cl->GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name) - 1, name, NULL);
@@ -99,21 +100,25 @@ static void close_context(struct gpu_context *c)
 {
 	if (!c)
 		return;
-	for (int q = 0; q < QUEUE_COUNT; q++)
+	for (int q = 0; q < QUEUE_HOST_COUNT; q++)
 		if (c->queues[q])
 			c->cl->Finish(c->queues[q]);
+	for (int i = 0; i < c->n_stamps; i++)
+		if (c->stamps[i])
+			c->cl->ReleaseEvent(c->stamps[i]);
 	for (int i = 0; i < c->n_kernels; i++)
 		c->cl->ReleaseKernel(c->kernels[i]);
 	for (int i = 0; i < c->n_programs; i++)
 		c->cl->ReleaseProgram(c->programs[i]);
 	for (int i = 0; i < c->n_buffers; i++)
 		c->cl->ReleaseMemObject(c->buffers[i].memory);
-	for (int q = 0; q < QUEUE_COUNT; q++)
+	for (int q = 0; q < QUEUE_HOST_COUNT; q++)
 		if (c->queues[q])
 			c->cl->ReleaseCommandQueue(c->queues[q]);
 	if (c->context)
 		c->cl->ReleaseContext(c->context);
 	free(c->buffers);
+	free(c->stamps);
 	free(c);
 }
 
@@ -128,6 +133,7 @@ static enum status open_context(struct gpu_context **out, int number, struct err
 
 	if (!c)
 		return FAIL(err, ERR_MEMORY, "no memory for an OpenCL device");
+	c->number = number;
 	c->next = (uintptr_t)1 << 50; /* beyond what x86-64 and aarch64 give out */
 	c->cl = opencl_load(why, sizeof(why));
 	if (!c->cl || number >= find_devices(c->cl, devices, platforms, why, sizeof(why))) {
@@ -137,8 +143,9 @@ static enum status open_context(struct gpu_context **out, int number, struct err
 	}
 	c->device = devices[number];
 	c->context = c->cl->CreateContext(NULL, 1, &c->device, NULL, NULL, &code);
-	for (int q = 0; q < QUEUE_COUNT && code == CL_SUCCESS; q++)
-		c->queues[q] = c->cl->CreateCommandQueue(c->context, c->device, 0, &code);
+	for (int q = 0; q < QUEUE_HOST_COUNT && code == CL_SUCCESS; q++)
+		c->queues[q] = c->cl->CreateCommandQueue(c->context, c->device,
+							 CL_QUEUE_PROFILING_ENABLE, &code);
 	if (code != CL_SUCCESS) {
 		st = FAIL(err, ERR_FAILED, "the device opencl:%d can't be used: %s", number,
 			  opencl_error(code));
@@ -153,7 +160,7 @@ out:
 
 /* ---- memory ---- */
 
-static struct buffer *buffer_of(struct gpu_context *c, const void *address)
+struct buffer *opencl_buffer(struct gpu_context *c, const void *address)
 {
 	uintptr_t at = (uintptr_t)address;
 	int low = 0, high = c->n_buffers;
@@ -173,8 +180,8 @@ static struct buffer *buffer_of(struct gpu_context *c, const void *address)
 
 static void finish(struct gpu_context *c)
 {
-	for (int q = 0; q < QUEUE_COUNT; q++)
-		check(c->cl->Finish(c->queues[q]), "waiting for a queue");
+	for (int q = 0; q < QUEUE_HOST_COUNT; q++)
+		opencl_check(c, c->cl->Finish(c->queues[q]), "waiting for a queue");
 }
 
 /* Some drivers give memory out only when it is used: so it is, at once. */
@@ -221,7 +228,7 @@ static void *alloc(struct gpu_context *c, uint64_t bytes)
 
 static void free_memory(struct gpu_context *c, void *address)
 {
-	struct buffer *b = buffer_of(c, address);
+	struct buffer *b = opencl_buffer(c, address);
 
 	assert(b->begin == (uintptr_t)address);
 	finish(c);
@@ -244,83 +251,57 @@ static void launch(struct gpu_context *c, const struct gpu_launch *l)
 		cl_ulong at = 0;
 
 		if (a->bytes) {
-			check(c->cl->SetKernelArg(kernel, n++, (size_t)a->bytes, &a->bits),
-			      "setting an argument");
+			opencl_check(
+				c, c->cl->SetKernelArg(kernel, n++, (size_t)a->bytes, &a->bits),
+				"setting an argument");
 			continue;
 		}
 		if (a->address) {
-			const struct buffer *b = buffer_of(c, a->address);
+			const struct buffer *b = opencl_buffer(c, a->address);
 
 			memory = b->memory;
 			at = ((uintptr_t)a->address - b->begin) / (unsigned)l->scale[i];
 		}
-		check(c->cl->SetKernelArg(kernel, n++, sizeof(memory), &memory),
-		      "setting a buffer");
-		check(c->cl->SetKernelArg(kernel, n++, sizeof(at), &at), "setting a place");
+		opencl_check(c, c->cl->SetKernelArg(kernel, n++, sizeof(memory), &memory),
+			     "setting a buffer");
+		opencl_check(c, c->cl->SetKernelArg(kernel, n++, sizeof(at), &at),
+			     "setting a place");
 	}
 	for (int i = 0; i < 3; i++)
 		all[i] = items[i] * l->groups[i];
-	check(c->cl->EnqueueNDRangeKernel(c->queues[QUEUE_COMPUTE], kernel, 3, NULL, all, items,
-					  0, NULL, NULL),
-	      "launching a kernel");
+	opencl_check(c,
+		     c->cl->EnqueueNDRangeKernel(c->queues[QUEUE_COMPUTE], kernel, 3, NULL, all,
+						 items, 0, NULL, NULL),
+		     "launching a kernel");
 }
 
 static void read_memory(struct gpu_context *c, enum device_queue queue, void *host,
 			const void *address, uint64_t bytes)
 {
-	const struct buffer *b = buffer_of(c, address);
+	const struct buffer *b = opencl_buffer(c, address);
 
-	check(c->cl->EnqueueReadBuffer(c->queues[queue], b->memory, CL_TRUE,
-				       (uintptr_t)address - b->begin, bytes, host, 0, NULL,
-				       NULL),
-	      "reading memory");
+	opencl_check(c,
+		     c->cl->EnqueueReadBuffer(c->queues[queue], b->memory, CL_TRUE,
+					      (uintptr_t)address - b->begin, bytes, host, 0,
+					      NULL, NULL),
+		     "reading memory");
 }
 
 static void write_memory(struct gpu_context *c, enum device_queue queue, void *address,
 			 const void *host, uint64_t bytes, struct gpu_event **done)
 {
-	const struct buffer *b = buffer_of(c, address);
+	const struct buffer *b = opencl_buffer(c, address);
 	cl_event event = NULL;
 
-	check(c->cl->EnqueueWriteBuffer(c->queues[queue], b->memory, done ? 0 : CL_TRUE,
-					(uintptr_t)address - b->begin, bytes, host, 0, NULL,
-					done ? &event : NULL),
-	      "writing memory");
+	opencl_check(c,
+		     c->cl->EnqueueWriteBuffer(c->queues[queue], b->memory, done ? 0 : CL_TRUE,
+					       (uintptr_t)address - b->begin, bytes, host, 0,
+					       NULL, done ? &event : NULL),
+		     "writing memory");
 	if (!done)
 		return;
-	check(c->cl->Flush(c->queues[queue]), "starting a queue");
+	opencl_check(c, c->cl->Flush(c->queues[queue]), "starting a queue");
 	*done = (struct gpu_event *)event;
-}
-
-static struct gpu_event *mark(struct gpu_context *c, enum device_queue queue)
-{
-	cl_event event;
-
-	check(c->cl->EnqueueMarkerWithWaitList(c->queues[queue], 0, NULL, &event),
-	      "marking a queue");
-	/* Who waits for it in another queue must not wait for a queue that was not started. */
-	check(c->cl->Flush(c->queues[queue]), "starting a queue");
-	return (struct gpu_event *)event;
-}
-
-static void await(struct gpu_context *c, enum device_queue queue, struct gpu_event *event)
-{
-	cl_event behind = (cl_event)event;
-
-	check(c->cl->EnqueueBarrierWithWaitList(c->queues[queue], 1, &behind, NULL),
-	      "ordering queues");
-}
-
-static void wait_event(struct gpu_context *c, struct gpu_event *event)
-{
-	cl_event of = (cl_event)event;
-
-	check(c->cl->WaitForEvents(1, &of), "waiting for an event");
-}
-
-static void release_event(struct gpu_context *c, struct gpu_event *event)
-{
-	c->cl->ReleaseEvent((cl_event)event);
 }
 
 const struct gpu_driver gpu_opencl = {
@@ -333,11 +314,16 @@ const struct gpu_driver gpu_opencl = {
 	.build = opencl_build,
 	.kernel = opencl_kernel,
 	.launch = launch,
+	.fetch = opencl_fetch,
+	.taken = opencl_taken,
 	.read = read_memory,
 	.write = write_memory,
-	.mark = mark,
-	.await = await,
-	.wait = wait_event,
-	.release = release_event,
+	.mark = opencl_mark,
+	.await = opencl_await,
+	.wait = opencl_wait,
+	.release = opencl_release,
 	.finish = finish,
+	.make_stamps = opencl_make_stamps,
+	.stamp = opencl_stamp,
+	.between = opencl_between,
 };

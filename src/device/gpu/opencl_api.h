@@ -25,9 +25,11 @@ typedef void cl_notify(const char *what, const void *data, size_t size, void *ar
 
 enum {
 	CL_SUCCESS = 0,
+	CL_COMPLETE = 0,
 	CL_TRUE = 1,
 	CL_DEVICE_TYPE_CPU = 1 << 1,
 	CL_MEM_READ_WRITE = 1 << 0,
+	CL_QUEUE_PROFILING_ENABLE = 1 << 1,
 	CL_PLATFORM_NAME = 0x0902,
 	CL_DEVICE_TYPE = 0x1000,
 	CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
@@ -42,6 +44,8 @@ enum {
 	CL_PROGRAM_BINARY_SIZES = 0x1165,
 	CL_PROGRAM_BINARIES = 0x1166,
 	CL_PROGRAM_BUILD_LOG = 0x1183,
+	CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3,
+	CL_PROFILING_COMMAND_END = 0x1283,
 	CL_KERNEL_WORK_GROUP_SIZE = 0x11B0,
 	CL_KERNEL_LOCAL_MEM_SIZE = 0x11B2,
 };
@@ -75,6 +79,8 @@ static const cl_ulong CL_DEVICE_TYPE_ALL = 0xFFFFFFFF;
 	X(EnqueueMarkerWithWaitList, (cl_queue, cl_uint, const cl_event *, cl_event *))        \
 	X(EnqueueBarrierWithWaitList, (cl_queue, cl_uint, const cl_event *, cl_event *))       \
 	X(WaitForEvents, (cl_uint, const cl_event *))                                          \
+	X(GetEventInfo, (cl_event, cl_uint, size_t, void *, size_t *))                         \
+	X(GetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *))                \
 	X(ReleaseEvent, (cl_event))                                                            \
 	X(Flush, (cl_queue))                                                                   \
 	X(Finish, (cl_queue))

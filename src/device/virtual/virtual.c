@@ -132,9 +132,27 @@ double virtual_speed(struct device *dev, enum dtype type)
 	return type != DTYPE_F32 && virtual_multiplies(dev, type) ? m->gflops16 : m->gflops;
 }
 
-static void product(struct device *dev, const struct linear *l)
+void virtual_tell(struct device *dev, struct operation what)
+{
+	if (dev->listener)
+		dev->listener(dev->listener_arg, &what);
+}
+
+static void tell_plain(struct device *dev, enum operation_kind kind, int rows, int columns)
+{
+	virtual_tell(dev, (struct operation){.kind = kind, .rows = rows, .columns = columns});
+}
+
+static void product(struct device *dev, const struct linear *l, enum operation_kind kind)
 {
 	double rows = l->rows, out = l->out, in = l->in;
+
+	virtual_tell(dev, (struct operation){.kind = kind,
+					     .rows = l->rows,
+					     .columns = l->out,
+					     .inner = l->in,
+					     .act = l->act,
+					     .biased = l->bias != NULL});
 
 	virtual_take_time(dev, 2 * rows * out * in / virtual_speed(dev, l->type),
 			  out * in * (double)dtype_size(l->type) +
@@ -147,6 +165,21 @@ void virtual_move(struct device *dev, double elements, enum dtype type, int time
 	virtual_take_time(dev, 0, elements * (double)dtype_size(type) * times);
 }
 
+static void virtual_forward(struct device *dev, const struct linear *l)
+{
+	product(dev, l, OPERATION_PRODUCT);
+}
+
+static void virtual_backward_input(struct device *dev, const struct linear *l)
+{
+	product(dev, l, OPERATION_PRODUCT_INPUT);
+}
+
+static void virtual_backward_weight(struct device *dev, const struct linear *l)
+{
+	product(dev, l, OPERATION_PRODUCT_WEIGHT);
+}
+
 static void virtual_copy(struct device *dev, struct view to, int to_column, struct view from,
 			 int from_column, int rows, int columns)
 {
@@ -157,14 +190,22 @@ static void virtual_copy(struct device *dev, struct view to, int to_column, stru
 static void virtual_activate(struct device *dev, struct view y, struct view bias,
 			     struct view before, int rows, int columns, enum activation act)
 {
-	(void)bias, (void)act;
+	virtual_tell(dev, (struct operation){.kind = OPERATION_ACTIVATION,
+					     .rows = rows,
+					     .columns = columns,
+					     .act = act,
+					     .biased = bias.data != NULL});
 	virtual_move(dev, (double)rows * columns, y.type, before.data ? 3 : 2);
 }
 
 static void virtual_derive(struct device *dev, struct view dy, struct view saved, int rows,
 			   int columns, enum activation act)
 {
-	(void)saved, (void)act;
+	(void)saved;
+	virtual_tell(dev, (struct operation){.kind = OPERATION_DERIVATIVE,
+					     .rows = rows,
+					     .columns = columns,
+					     .act = act});
 	virtual_move(dev, (double)rows * columns, dy.type, 3);
 }
 
@@ -172,6 +213,7 @@ static void virtual_add(struct device *dev, struct view to, struct view from, in
 			int columns)
 {
 	(void)from;
+	tell_plain(dev, OPERATION_ADD, rows, columns);
 	virtual_move(dev, (double)rows * columns, to.type, 3);
 }
 
@@ -179,21 +221,25 @@ static void virtual_dropout(struct device *dev, struct view to, struct view from
 			    int columns, const struct dropout *d)
 {
 	(void)from, (void)d;
+	tell_plain(dev, OPERATION_DROPOUT, rows, columns);
 	virtual_move(dev, (double)rows * columns, to.type, 2);
 }
 
 static void virtual_norm_forward(struct device *dev, const struct norm *n)
 {
+	tell_plain(dev, OPERATION_NORM, n->rows, n->columns);
 	virtual_move(dev, (double)n->rows * n->columns, n->x.type, 2);
 }
 
 static void virtual_norm_backward_input(struct device *dev, const struct norm *n)
 {
+	tell_plain(dev, OPERATION_NORM_INPUT, n->rows, n->columns);
 	virtual_move(dev, (double)n->rows * n->columns, n->x.type, 3);
 }
 
 static void virtual_norm_backward_weight(struct device *dev, const struct norm *n)
 {
+	tell_plain(dev, OPERATION_NORM_WEIGHT, n->rows, n->columns);
 	virtual_move(dev, (double)n->rows * n->columns, n->x.type, 2);
 }
 
@@ -285,9 +331,9 @@ const struct device_ops device_virtual = {
 	.write = virtual_write,
 	.read = virtual_read,
 	.copy = virtual_copy,
-	.forward = product,
-	.backward_input = product,
-	.backward_weight = product,
+	.forward = virtual_forward,
+	.backward_input = virtual_backward_input,
+	.backward_weight = virtual_backward_weight,
 	.activate = virtual_activate,
 	.derive = virtual_derive,
 	.add = virtual_add,

@@ -24,6 +24,9 @@ struct machine {
 /* What follows "virtual:"; rank and ranks are known, the rest has its defaults. */
 enum status virtual_parse(struct machine *m, const char *spec, struct error *err);
 
+/* To who listens, if anybody does. */
+void virtual_tell(struct device *dev, struct operation what);
+
 /* So long, or as long as so many bytes take. */
 void virtual_take_time(struct device *dev, double ns, double bytes);
 /* As long as it takes to move all elements so often. */

@@ -25,7 +25,8 @@
 		}
 
 /* dots = dout . out, tops = saved, of the block of queries; EACH of the items of a query has
-   every such column. */
+   every such column. Barriers of MULTIPLY_BLOCKS come before anybody reads them, and before what
+   a round has left in local memory is written again. */
 #define EACH (ITEMS / BLOCK)
 #define MEASURE_QUERIES()                                                                  \
 	{                                                                                  \
@@ -45,7 +46,6 @@
 					    ? GET(saved, query_row + q0 + row, head)       \
 					    : 0.0f;                                        \
 		}                                                                          \
-		BARRIER();                                                                 \
 	}
 
 /* Scores of a block of queries and a block of keys, and products of dout with v. */
@@ -94,7 +94,6 @@ void attention_queries(VIEW(q), VIEW(k), VIEW(v), VIEW(out), VIEW(saved), VIEW(d
 					result[a][j] = fma(scores[down + a * HALF][i],
 							   slices[i][across + j * HALF],
 							   result[a][j]);
-		BARRIER();
 	}
 	for (int a = 0; a < 2; a++)
 		for (int j = 0; j < PARTS; j++) {
@@ -152,7 +151,6 @@ void attention_keys(VIEW(q), VIEW(k), VIEW(v), VIEW(out), VIEW(saved), VIEW(dout
 						for_v[a][j] = fma(shares[i][down + a * HALF],
 								  slices[i][across + j * HALF],
 								  for_v[a][j]);
-			BARRIER();
 		}
 	for (int a = 0; a < 2; a++)
 		for (int j = 0; j < PARTS; j++) {
