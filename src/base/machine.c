@@ -5,6 +5,7 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 #endif
 
 uint64_t machine_memory(void)
@@ -21,6 +22,20 @@ bool machine_has_f16c(void)
 	   the system keeps the wide registers. */
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+#else
+	return false;
+#endif
+}
+
+bool machine_has_amx(void)
+{
+#if defined(__x86_64__)
+	enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 }; /* Linux: ARCH_REQ_XCOMP_PERM */
+	const unsigned both = 1u << 22 | 1u << 24;	 /* AMX-BF16, AMX-TILE */
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & both) == both &&
+	       syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
 #else
 	return false;
 #endif

@@ -59,8 +59,8 @@ struct entry {
 /* Every variable that kolm reads; a test holds it against the sources. */
 static const struct entry environment[] = {
 	{"KOLM_CPU",
-	 "The kernels to compute with: generic, avx2, avx512, avx512bf16, reference, or emulated (avx512bf16 on CPUs "
-	 "without it, for tests), instead "
+	 "The kernels to compute with: generic, avx2, avx512, avx512bf16, amx, reference, or emulated and emulated-amx (avx512bf16 "
+	 "and amx on CPUs without it, for tests), instead "
 	 "of the best ones that this CPU can run. Others differ by rounding."},
 	{"KOLM_CUDA_LIBRARY",
 	 "A folder that the CUDA libraries are taken from, and no others: for tests on a "

@@ -46,8 +46,8 @@ struct device_options {
 	int rank, ranks; /* that it is for, of so many: virtual devices may differ */
 	int local;	 /* number of the rank on this machine, where they take GPUs in turn */
 	struct pace *pace; /* the rank's time, which a virtual device makes virtual; or NULL */
-	/* The CPU's table of kernels: reference, generic, avx2, avx512, avx512bf16,
-	   emulated; NULL: the best. */
+	/* The CPU's table of kernels: reference, generic, avx2, avx512, avx512bf16, amx,
+	   emulated, emulated-amx; NULL: the best. */
 	const char *kernels;
 	const char *cache; /* folder for what a GPU need not build twice, or NULL; borrowed */
 	bool plan; /* keep accounts, but hand out addresses only: nothing may be touched */

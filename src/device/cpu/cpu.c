@@ -36,7 +36,7 @@ static enum status cpu_open(struct device *dev, const char *spec,
 			  o->kernels);
 		HINT(err,
 		     "unset it, or use one of reference, generic, avx2, avx512, avx512bf16, "
-		     "emulated");
+		     "amx, emulated, emulated-amx");
 		goto out;
 	}
 	TRY(topology_init(&topo, err));

@@ -33,7 +33,7 @@ int kernels_attention_turns(const struct attention *a)
 
 const struct kernels *const *kernels_available(void)
 {
-	static const struct kernels *tables[7];
+	static const struct kernels *tables[9];
 	int n = 0;
 
 	if (tables[0])
@@ -45,7 +45,10 @@ const struct kernels *const *kernels_available(void)
 		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 	bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
 			machine_has_f16c();
-	if (has_avx512 && __builtin_cpu_supports("avx512bf16"))
+	bool has_pairs = has_avx512 && __builtin_cpu_supports("avx512bf16");
+	if (has_pairs && machine_has_amx())
+		tables[n++] = &kernels_amx;
+	if (has_pairs)
 		tables[n++] = &kernels_avx512bf16;
 	if (has_avx512)
 		tables[n++] = &kernels_avx512;
@@ -55,8 +58,10 @@ const struct kernels *const *kernels_available(void)
 	tables[n++] = &kernels_generic;
 	tables[n++] = &kernels_reference;
 #if defined(__x86_64__)
-	if (has_avx2)
+	if (has_avx2) {
 		tables[n++] = &kernels_emulated;
+		tables[n++] = &kernels_emulated_amx;
+	}
 #endif
 	return tables;
 }

@@ -151,15 +151,16 @@ struct kernels {
 
 extern const struct kernels kernels_reference;
 #if defined(__x86_64__)
-extern const struct kernels kernels_avx2, kernels_avx512, kernels_avx512bf16;
-extern const struct kernels kernels_emulated; /* avx512bf16 for tests on other CPUs */
+extern const struct kernels kernels_avx2, kernels_avx512, kernels_avx512bf16, kernels_amx;
+/* avx512bf16 and amx for tests on other CPUs */
+extern const struct kernels kernels_emulated, kernels_emulated_amx;
 #endif
 extern const struct kernels kernels_generic; /* 128-bit vectors of the base ISA */
 
 /*
  * The best table that this CPU can run, or the one of that name (environment
- * variable KOLM_CPU: reference, generic, avx2, avx512, avx512bf16, emulated). NULL if name is
- * unknown or this CPU can't run it.
+ * variable KOLM_CPU: reference, generic, avx2, avx512, avx512bf16, amx, emulated,
+ * emulated-amx). NULL if name is unknown or this CPU can't run it.
  */
 const struct kernels *kernels_select(const char *name);
 

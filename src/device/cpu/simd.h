@@ -20,17 +20,27 @@
 #if defined(KOLM_AVX512BF16) /* AVX-512, and products of bf16 */
 #define KOLM_AVX512
 enum { VL = 16 };
+#if defined(KOLM_AMX) /* ... by tiles: see simd_amx.h */
+#define SIMD_NAME  "amx"
+#define SIMD_TABLE kernels_amx
+#else
 #define SIMD_NAME  "avx512bf16"
 #define SIMD_TABLE kernels_avx512bf16
+#endif
 #elif defined(KOLM_AVX512)
 enum { VL = 16 };
 #define SIMD_NAME  "avx512"
 #define SIMD_TABLE kernels_avx512
-#elif defined(KOLM_EMULATED) /* AVX2, with the tiles of avx512bf16: see simd_pairs.h */
+#elif defined(KOLM_EMULATED) /* AVX2, with the code of avx512bf16 or amx */
 #define KOLM_AVX2
 enum { VL = 8 };
+#if defined(KOLM_AMX)
+#define SIMD_NAME  "emulated-amx"
+#define SIMD_TABLE kernels_emulated_amx
+#else
 #define SIMD_NAME  "emulated"
 #define SIMD_TABLE kernels_emulated
+#endif
 #elif defined(KOLM_AVX2)
 enum { VL = 8 };
 #define SIMD_NAME  "avx2"

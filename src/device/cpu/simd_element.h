@@ -4,6 +4,7 @@
 
 #include "base/half.h"
 #include "device/cpu/kernels.h"
+#include "device/cpu/simd_amx.h"
 #include "device/cpu/simd_pairs.h"
 
 #include <math.h>
@@ -250,7 +251,25 @@ static double simd_fma_rounds(long n)
 	return 2.0 * CHAINS * VL * (double)n;
 }
 
-#if defined(KOLM_AVX512BF16)
+#if defined(KOLM_AVX512BF16) && defined(KOLM_AMX)
+/* The same with tiles of bf16. */
+static double simd_bf16_rounds(long n)
+{
+	amx_configure(2 * AMX_ROWS);
+	AMX_ZERO(A0);
+	AMX_ZERO(A1);
+	AMX_ZERO(B0);
+	AMX_ZERO(B1);
+	for (long round = 0; round < n; round++) {
+		AMX_DOT(C00, A0, B0);
+		AMX_DOT(C01, A0, B1);
+		AMX_DOT(C10, A1, B0);
+		AMX_DOT(C11, A1, B1);
+	}
+	AMX_RELEASE();
+	return 4.0 * 2 * AMX_ROWS * PANEL * AMX_CHUNK * (double)n;
+}
+#elif defined(KOLM_AVX512BF16)
 /* The same with pairs of bf16. */
 static double simd_bf16_rounds(long n)
 {

@@ -3,6 +3,7 @@
 #define KOLM_DEVICE_CPU_SIMD_FORWARD_H
 
 #include "device/cpu/activation.h"
+#include "device/cpu/simd_amx.h"
 #include "device/cpu/simd_tile.h"
 
 struct forward_tile {
@@ -298,6 +299,81 @@ static int groups_at_once(const struct linear *l)
 	return imax(1, (SCRATCH - l->rows * SLAB) / (l->rows * TILE_WIDTH));
 }
 
+#if defined(KOLM_AMX)
+/* A panel's inputs [i0, i0 + n) as pairs; zeros up to the end of a chunk. */
+static void mix_inputs(const struct linear *l, int panel, int i0, int n, uint16_t *to)
+{
+	int lines = (int)round_up(n, AMX_CHUNK) / 2, k = 0;
+
+	for (int i = 0; i < n; i += SLAB) {
+		int s = (i0 + i) / SLAB, width = layout_slab_width(l->in, s);
+		const uint16_t *from = (const uint16_t *)l->weight +
+				       layout_slab_offset(l->out, s) +
+				       (size_t)panel * layout_panel_size(width);
+
+		for (int end = k + width / 2; k < end; k++, from += 2 * PANEL)
+			((pairs_any *)to)[k] = pairs_of_inputs(from);
+	}
+	for (; k < lines; k++)
+		((pairs_any *)to)[k] = (pairs){0};
+}
+
+static void amx_forward(const struct linear *l, int p0, int p1, float *scratch)
+{
+	bool copies = l->x.type != DTYPE_BF16 || l->in % AMX_CHUNK;
+	uint16_t *mixed = (uint16_t *)scratch;
+	uint16_t *copy = mixed + 2 * AMX_DEPTH * PANEL; /* of all rows' inputs */
+	float *sums = (float *)(copy + (copies ? l->rows * AMX_DEPTH : 0));
+	int room = (int)(scratch + SCRATCH - sums) / (l->rows * TILE_WIDTH);
+	int batch = copies ? imax(1, room) : 1; /* groups of panels that share a copy */
+
+	for (int first = p0; first < p1; first += batch * TILE_PANELS) {
+		int last = imin(first + batch * TILE_PANELS, p1);
+
+		for (int i0 = 0; i0 < l->in; i0 += AMX_DEPTH) {
+			int n = imin(AMX_DEPTH, l->in - i0);
+			struct view x = view_at(l->x, i0);
+
+			if (copies) {
+				x = (struct view){copy, AMX_DEPTH, DTYPE_BF16};
+				for (int r = 0; r < l->rows; r++)
+					gather_row(&l->x, r, i0, n, copy + r * AMX_DEPTH,
+						   (int)round_up(n, AMX_CHUNK));
+			}
+			for (int p = first; p < last; p += 2) {
+				bool wide = p + 1 < last;
+				int group = (p - first) / TILE_PANELS;
+				int column = (p - first) % TILE_PANELS * PANEL;
+
+				mix_inputs(l, p, i0, n, mixed);
+				if (wide)
+					mix_inputs(l, p + 1, i0, n, mixed + AMX_DEPTH * PANEL);
+				amx_multiply_rows(
+					(struct amx_product){
+						.a = x.data,
+						.a_stride = x.stride * sizeof(uint16_t),
+						.a_step = AMX_BYTES,
+						.b = mixed,
+						.b_stride = AMX_BYTES,
+						.b_step = AMX_TILE,
+						.b_next = sizeof(uint16_t) * AMX_DEPTH * PANEL,
+						.chunks = (int)ceil_div(n, AMX_CHUNK),
+						.c = sums + group * l->rows * TILE_WIDTH + column,
+						.c_stride = sizeof(float) * TILE_WIDTH,
+						.first = i0 == 0},
+					l->rows, wide);
+			}
+		}
+		for (int p = first; p < last; p += TILE_PANELS)
+			forward_finish(l,
+				       sums + (p - first) / TILE_PANELS * l->rows * TILE_WIDTH,
+				       p * PANEL,
+				       imin(imin(p + TILE_PANELS, last) * PANEL, l->out) -
+					       p * PANEL);
+	}
+}
+#endif
+
 static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
 {
 	int most = l->type == DTYPE_F32 ? TILE_PANELS : TALL_PANELS;
@@ -305,6 +381,12 @@ static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
 	int batch = groups_at_once(l);
 	float *room = scratch + SCRATCH - l->rows * SLAB;
 
+#if defined(KOLM_AMX)
+	if (l->type == DTYPE_BF16) {
+		amx_forward(l, p0, p1, scratch);
+		return;
+	}
+#endif
 	for (int first = 0; first < groups; first += batch) {
 		int n = imin(batch, groups - first);
 

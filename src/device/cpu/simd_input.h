@@ -8,6 +8,7 @@
 #ifndef KOLM_DEVICE_CPU_SIMD_INPUT_H
 #define KOLM_DEVICE_CPU_SIMD_INPUT_H
 
+#include "device/cpu/simd_amx.h"
 #include "device/cpu/simd_tile.h"
 
 struct input_tile {
@@ -165,6 +166,73 @@ static void *packed_row(const struct linear *l, const struct packed *p, int o, i
 	return (char *)p->dy + row * (size_t)k.stride * k.element;
 }
 
+#if defined(KOLM_AMX)
+/* Two panels' inputs [0, n), at most 16, as pairs of outputs, an input in each column; of one
+   panel only, if the other is NULL. */
+INLINE void mix_outputs(const uint16_t *panel, const uint16_t *other, int n, void *to)
+{
+	pairs v[16];
+
+	UNROLL
+	for (int i = 0; i < 16; i++) {
+		hvec16 low = {0}, high = {0};
+
+		if (i < n)
+			low = *(const hvec16_any *)(panel + i * PANEL);
+		if (i < n && other)
+			high = *(const hvec16_any *)(other + i * PANEL);
+		v[i] = (pairs)__builtin_shufflevector(
+			low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+			18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+	}
+	transpose_pairs(v);
+	store_tile(v, to);
+}
+
+/* Inputs [a, b) of a slab for outputs [o0, o1) of a block, as input_block. */
+static void amx_input_block(const struct linear *l, const void *dy, int s, int o0, int o1,
+			    int a, int b, float *sums)
+{
+	int width = layout_slab_width(l->in, s), panels = layout_panels(o1 - o0);
+	size_t panel = layout_panel_size(width);
+	const uint16_t *w = (const uint16_t *)l->weight + layout_slab_offset(l->out, s) +
+			    (size_t)(o0 / PANEL) * panel;
+	char *mixed = (char *)(sums + ROWS_MAX * SLAB);
+	size_t next = (size_t)PAIR_BLOCK / AMX_CHUNK * AMX_TILE;
+
+	for (int i = a; i < b; i += 2 * PANEL) {
+		bool wide = i + PANEL < b;
+
+		for (int k = 0; k < (wide ? 2 : 1); k++) {
+			int first = i + k * PANEL, n = imin(PANEL, width - first);
+			const uint16_t *from = w + (size_t)(first * PANEL);
+			char *to = mixed + (size_t)k * next;
+
+			for (int p = 0; p < panels; p += 2, to += AMX_TILE, from += 2 * panel) {
+				const uint16_t *other = p + 1 < panels ? from + panel : NULL;
+
+				if (n == PANEL && other) /* this is most of all cases */
+					mix_outputs(from, other, PANEL, to);
+				else
+					mix_outputs(from, other, n, to);
+			}
+		}
+		amx_multiply_rows((struct amx_product){.a = dy,
+						       .a_stride = sizeof(uint16_t) * PAIR_STRIDE,
+						       .a_step = AMX_BYTES,
+						       .b = mixed,
+						       .b_stride = AMX_BYTES,
+						       .b_step = AMX_TILE,
+						       .b_next = next,
+						       .chunks = (int)ceil_div(panels, 2),
+						       .c = sums + (i - a),
+						       .c_stride = sizeof(float) * SLAB,
+						       .first = o0 == 0},
+				  l->rows, wide);
+	}
+}
+#endif
+
 /* Inputs [a, b) of a slab, counted from the slab's start, for outputs [o0, o1) of a block. */
 static void input_block(const struct linear *l, const void *dy, int s, int o0, int o1, int a,
 			int b, float *sums)
@@ -183,6 +251,12 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 		.first = o0 == 0,
 	};
 
+#if defined(KOLM_AMX)
+	if (is_bf16) {
+		amx_input_block(l, dy, s, o0, o1, a, b, sums);
+		return;
+	}
+#endif
 	/* Blocks lie one behind the other in memory, and slabs too. */
 	t.ahead.at = weight_place(l, w + (size_t)t.panels * panel);
 	if (b - a == width)

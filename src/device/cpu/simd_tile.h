@@ -39,7 +39,7 @@ enum {
 	PAIR_INPUTS = PAIRS ? 4 : TILE_INPUTS, /* ... and its inputs */
 	ROWS_IN_TILE = PAIR_ROWS > TALL_ROWS ? PAIR_ROWS : TALL_ROWS,
 	PAIR_BLOCK = 768,		    /* outputs of a block of packed bf16 ... */
-	PAIR_STRIDE = 784,		    /* ... and a row of it */
+	PAIR_STRIDE = 800,		    /* ... and a row of it: an odd number of lines */
 	COLUMNS_MAX = 4,		    /* of any tile: panels or inputs */
 	LINE = LINE_FLOATS * sizeof(float), /* bytes of a cache line */
 };

@@ -8,6 +8,7 @@
 #ifndef KOLM_DEVICE_CPU_SIMD_WEIGHT_H
 #define KOLM_DEVICE_CPU_SIMD_WEIGHT_H
 
+#include "device/cpu/simd_amx.h"
 #include "device/cpu/simd_tile.h"
 
 enum { INPUT_STRIDE = SLAB + 4 }; /* of the copied inputs, off the power of two */
@@ -202,9 +203,95 @@ static struct weight_room weight_room(const struct linear *l, float *scratch)
 
 	room.x = room.dy + l->rows * TILE_WIDTH;
 	room.slab = (size_t)rows * INPUT_STRIDE;
-	room.slabs = (SCRATCH - l->rows * TILE_WIDTH) / (int)room.slab;
+#if defined(KOLM_AMX)
+	if (in_pairs) {
+		room.rows = (int)round_up(rows, AMX_ROWS);
+		room.x = room.dy + imax(l->rows, room.rows) * TILE_WIDTH;
+		room.slab = (size_t)room.rows * SLAB;
+	}
+#endif
+	room.slabs = (int)(scratch + SCRATCH - room.x) / (int)room.slab;
 	return room;
 }
+
+#if defined(KOLM_AMX)
+/* The inputs [i0, i0 + n) of a slab in tiles of 16 inputs by 16 pairs of rows: all of the first
+   inputs, then those of the next. */
+static void amx_copy_inputs(const struct linear *l, const struct weight_room *room, int i0,
+			    int n, float *to)
+{
+	for (int r = 0; r < room->rows; r += AMX_ROWS) {
+		uint32_t copy[AMX_ROWS][SLAB];
+		int rows = imin(2 * AMX_ROWS, l->rows - 2 * r), given = (rows + 1) / 2;
+		struct view x = view_from(l->x, (size_t)(2 * r));
+
+		gather_pairs(&x, rows, i0, n, copy[0], SLAB, SLAB);
+		memset(copy[given], 0, (size_t)(AMX_ROWS - given) * sizeof(copy[0]));
+		for (int i = 0; i < SLAB; i += PANEL) {
+			pairs v[16];
+
+			UNROLL
+			for (int k = 0; k < 16; k++)
+				v[k] = load_pairs(&copy[k][i]);
+			transpose_pairs(v);
+			store_tile(v, to + i * room->rows + r * PANEL);
+		}
+	}
+}
+
+/* Sums of inputs and of one or two panels to where they belong. */
+INLINE void amx_put(const struct linear *l, const float (*sums)[2 * PANEL], int inputs,
+		    int panels, char *w, size_t w_stride, const enum dtype type)
+{
+	for (int i = 0; i < inputs; i++)
+		for (int p = 0; p < panels; p++)
+			for (int j = 0; j < VPP; j++)
+				put_sum(w + (size_t)p * w_stride * dtype_size(type), 0, i, j,
+					load(&sums[i][p * PANEL + j * VL]), l->accumulate, type);
+}
+
+/* A group of panels in a slab. */
+static void amx_weight_slab(const struct linear *l, const struct weight_room *room, int s,
+			    int p, int end, const float *x)
+{
+	int width = layout_slab_width(l->in, s), both = 2 * AMX_ROWS;
+	size_t panel = layout_panel_size(width), size = dtype_size(l->type);
+	char *w = (char *)l->weight + (layout_slab_offset(l->out, s) + (size_t)p * panel) * size;
+	float sums[2 * AMX_ROWS][2 * PANEL];
+
+	amx_configure(both);
+	for (int i = 0; i < width; i += both) {
+		for (int q = 0; q < end - p; q += 2) {
+			bool wide = p + q + 1 < end;
+			char *to = w + ((size_t)q * panel + (size_t)(i * PANEL)) * size;
+			int inputs = imin(both, width - i), panels = wide ? 2 : 1;
+
+			amx_multiply(
+				&(struct amx_product){
+					.a = x + i * room->rows,
+					.a_stride = AMX_BYTES,
+					.a_step = AMX_TILE,
+					.a_next = sizeof(float) * (size_t)(PANEL * room->rows),
+					.b = room->dy + q * PANEL,
+					.b_stride = sizeof(float) * TILE_WIDTH,
+					.b_step = sizeof(float) * AMX_ROWS * TILE_WIDTH,
+					.b_next = sizeof(float) * PANEL,
+					.chunks = room->rows / AMX_ROWS,
+					.c = sums[0],
+					.c_stride = sizeof(sums[0]),
+					.first = true},
+				inputs > AMX_ROWS, wide);
+			if (l->type == DTYPE_BF16)
+				amx_put(l, sums, inputs, panels, to, panel, DTYPE_BF16);
+			else if (l->type == DTYPE_F32)
+				amx_put(l, sums, inputs, panels, to, panel, DTYPE_F32);
+			else
+				amx_put(l, sums, inputs, panels, to, panel, DTYPE_F16);
+		}
+	}
+	AMX_RELEASE();
+}
+#endif
 
 /* The inputs of a slab, as what dy is. */
 static void copy_inputs(const struct linear *l, const struct weight_room *room, int s,
@@ -212,6 +299,12 @@ static void copy_inputs(const struct linear *l, const struct weight_room *room, 
 {
 	int n = imin(SLAB, l->in - s * SLAB);
 
+#if defined(KOLM_AMX)
+	if (room->pairs) {
+		amx_copy_inputs(l, room, s * SLAB, n, to);
+		return;
+	}
+#endif
 	if (room->pairs) {
 		gather_pairs(&l->x, l->rows, s * SLAB, n, (uint32_t *)to, SLAB, INPUT_STRIDE);
 		return;
@@ -235,6 +328,8 @@ static void copy_gradients(const struct linear *l, const struct weight_room *roo
 	if (room->pairs)
 		gather_pairs(&l->y, l->rows, p * PANEL, n, (uint32_t *)room->dy, TILE_WIDTH,
 			     TILE_WIDTH);
+	for (int r = (l->rows + 1) / 2; room->pairs && r < room->rows; r++)
+		memset(room->dy + (size_t)r * TILE_WIDTH, 0, TILE_WIDTH * sizeof(float));
 }
 
 /* Rows of the gradients that the next group will copy. */
@@ -276,6 +371,12 @@ static void weight_slab(const struct linear *l, const struct weight_room *room, 
 				.pairs = room->pairs,
 				.accumulate = l->accumulate};
 
+#if defined(KOLM_AMX)
+	if (room->pairs) {
+		amx_weight_slab(l, room, s, p, end, x);
+		return;
+	}
+#endif
 	for (int k = 0; k < width; k += TILE_ROWS) {
 		t.w = w + (size_t)(k * PANEL) * dtype_size(l->type);
 		t.x = x + k;
