@@ -26,21 +26,25 @@ for data in synthetic csv:digits/digits.csv; do
 done
 [ "$(value p2p_bytes half/summary.json)" -gt 0 ] || fail "no messages counted"
 
-# So do the kernels that multiply bf16 without conversion, here with their instruction written
+# So do the kernels that multiply bf16 without conversion, here with their instructions written
 # out; on a grid they are the same run as on one rank, and near that of the other kernels.
-if KOLM_CPU=emulated "$KOLM" train --steps 1 --quiet --run-dir pairs 2>err.txt; then
+for KOLM_CPU in emulated emulated-amx; do
+	export KOLM_CPU
+	if ! "$KOLM" train --steps 1 --quiet --run-dir pairs --overwrite 2>err.txt; then
+		grep -q 'KOLM_CPU' err.txt || fail "KOLM_CPU=$KOLM_CPU: $(cat err.txt)"
+		continue
+	fi
 	task=(--dim 64 --depth 4 --steps 100 --optimizer adamw --threads 1 --precision bf16 --quiet)
-	"$KOLM" train "${task[@]}" --run-dir floats || fail "floats"
+	KOLM_CPU= "$KOLM" train "${task[@]}" --run-dir floats --overwrite || fail "floats"
 	for case in "" "$grid" "--dp 2 --zero 1 --grad-dtype fp32" "--pp 3 --micro-batches 5 --batch 60 --schedule gpipe"; do
-		KOLM_CPU=emulated "$KOLM" train "${task[@]}" $case --run-dir pairs --overwrite || fail "pairs $case"
+		"$KOLM" train "${task[@]}" $case --run-dir pairs --overwrite || fail "$KOLM_CPU $case"
 		[ -n "$case" ] && [ "${case#*--batch}" != "$case" ] || near "$(late_loss pairs)" "$(late_loss floats)" 0.02 ||
-			fail "pairs $case ends at $(late_loss pairs), floats at $(late_loss floats)"
-		[ -z "$case" ] || KOLM_CPU=emulated "$KOLM" verify --precision bf16 --widths 40,24,56,8,40 --norm layer --residual \
-			--activation gelu $case >verify.txt 2>&1 || fail "verify $case: $(cat verify.txt)"
+			fail "$KOLM_CPU $case ends at $(late_loss pairs), floats at $(late_loss floats)"
+		[ -z "$case" ] || "$KOLM" verify --precision bf16 --widths 40,24,56,8,40 --norm layer --residual \
+			--activation gelu $case >verify.txt 2>&1 || fail "$KOLM_CPU, verify $case: $(cat verify.txt)"
 	done
-else
-	grep -q 'KOLM_CPU' err.txt || fail "KOLM_CPU=emulated: $(cat err.txt)"
-fi
+done
+unset KOLM_CPU
 
 # Messages and activations take half.
 for p in fp32 fp16; do

@@ -210,6 +210,8 @@ static void products_in_16_bit_agree(void **state)
 			check_shape(*k, &r, type, 8, 1100, 530);
 			check_shape(*k, &r, type, 3, 2 * SPAN + 33, 70);
 			check_shape(*k, &r, type, ROWS_MAX, 600, 260);
+			check_shape(*k, &r, type, 45, 280, 1056);
+			check_shape(*k, &r, type, 33, 330, 1055);
 		}
 }
 
@@ -304,12 +306,71 @@ static void the_smallest_are_lost_at_most(void **state)
 		}
 }
 
+/* What stands for instructions on CPUs without them has their bits where there are some. */
+static void emulation_has_the_bits_of_the_instructions(void **state)
+{
+	static const char *const pairs[][2] = {{"avx512bf16", "emulated"},
+					       {"amx", "emulated-amx"}};
+	struct random r = random_start("emulation");
+	(void)state;
+
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		const struct kernels *real = kernels_select(pairs[p][0]);
+		const struct kernels *emulated = kernels_select(pairs[p][1]);
+
+		for (int i = 0; i < 20 && real && emulated; i++) {
+			int rows = random_int(&r, 1, 70), out = edge(&r), in = edge(&r);
+			struct operand x = operand_new(&r, rows, in, DTYPE_BF16);
+			struct operand y = operand_new(&r, rows, out, DTYPE_F32);
+			struct operand y2 = operand_copy(y);
+			struct operand dy = operand_new(&r, rows, out, DTYPE_BF16);
+			struct operand dx = operand_new(&r, rows, in, DTYPE_F32);
+			struct operand dx2 = operand_copy(dx);
+			struct operand w = weights_new(&r, out, in, DTYPE_BF16);
+			struct operand dw = weights_new(&r, out, in, DTYPE_F32);
+			struct operand dw2 = operand_copy(dw);
+			struct linear l = {.rows = rows, .out = out, .in = in, .type = DTYPE_BF16};
+
+			l.weight = w.v.data;
+			l.x = x.v;
+			l.y = y.v;
+			run_panels(real->forward, &l, &r);
+			l.y = y2.v;
+			run_panels(emulated->forward, &l, &r);
+			assert_memory_equal(y.v.data, y2.v.data, y.n * sizeof(float));
+			l.y = dy.v;
+			l.x = dx.v;
+			run_backward_input(real, &l, &r);
+			l.x = dx2.v;
+			run_backward_input(emulated, &l, &r);
+			assert_memory_equal(dx.v.data, dx2.v.data, dx.n * sizeof(float));
+			l.x = x.v;
+			l.type = DTYPE_F32;
+			l.weight = dw.v.data;
+			run_panels(real->backward_weight, &l, &r);
+			l.weight = dw2.v.data;
+			run_panels(emulated->backward_weight, &l, &r);
+			assert_memory_equal(dw.v.data, dw2.v.data, dw.n * sizeof(float));
+			free(x.v.data);
+			free(y.v.data);
+			free(y2.v.data);
+			free(dy.v.data);
+			free(dx.v.data);
+			free(dx2.v.data);
+			free(w.v.data);
+			free(dw.v.data);
+			free(dw2.v.data);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products_in_16_bit_agree),
 		cmocka_unit_test(parts_in_16_bit_do_not_change_a_bit),
 		cmocka_unit_test(the_smallest_are_lost_at_most),
+		cmocka_unit_test(emulation_has_the_bits_of_the_instructions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
