@@ -1,5 +1,6 @@
 """Programs that a comparison starts, and what becomes of them."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,24 +10,24 @@ LOOK_SECONDS = 0.02
 
 
 class Trouble(Exception):
-    """Why it ends here, for the user, and with which exit code."""
+    """Why it ends here, for the user, and with which exit code; or the signal that ended a program."""
 
-    def __init__(self, message, code=1):
+    def __init__(self, message, code=1, by_signal=0):
         super().__init__(message)
-        self.code = code
+        self.code, self.signal = code, by_signal
 
 
 def failure(command, code, said):
     """Trouble with the last line that a program said."""
     if code < 0:
-        return Trouble(f"{os.path.basename(command[0])} was ended by signal {-code}")
+        return Trouble(f"{os.path.basename(command[0])} was ended by signal {-code}", by_signal=-code)
     return Trouble((said.strip().splitlines() or [f"exit code {code}"])[-1])
 
 
-def output(command):
-    """What a program prints."""
+def output(command, **more):
+    """What a program prints; more: variables of its environment."""
     try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, **more})
     except OSError as e:
         raise Trouble(f"{command[0]}: {e.strerror}")
     if done.returncode:
@@ -34,8 +35,35 @@ def output(command):
     return done.stdout
 
 
+class Tiles:
+    """Whether PyTorch has to be told how large AMX's tiles are: see show_tiles.c."""
+    folder = None  # for the library, which is made when it is wanted
+    environment = {}
+
+    @classmethod
+    def show(cls):
+        """From now on; False where that does not work, or was done."""
+        if cls.environment or not cls.folder:
+            return False
+        library = os.path.join(cls.folder, "show_tiles.so")
+        try:
+            output(["cc", "-O1", "-shared", "-fPIC", "-o", library, os.path.join(HERE, "show_tiles.c")])
+        except Trouble:
+            return False
+        cls.environment = {"LD_PRELOAD": library}
+        print("PyTorch was ended by SIGILL: this machine has AMX, but does not tell how large its tiles are; "
+              "from here on PyTorch is told (bench/peers/show_tiles.c)", flush=True)
+        return True
+
+
 def script(name, *arguments):
-    return output([sys.executable, os.path.join(HERE, name), *arguments])
+    command = [sys.executable, os.path.join(HERE, name), *arguments]
+    try:
+        return output(command, **Tiles.environment)
+    except Trouble as t:
+        if t.signal == signal.SIGILL and Tiles.show():
+            return output(command, **Tiles.environment)
+        raise
 
 
 def family(pid):
@@ -86,6 +114,7 @@ def run_comparison(name, parse, compare):
     try:
         a = parse()
         with tempfile.TemporaryDirectory() as folder:
+            Tiles.folder = folder
             return compare(a, folder)
     except Trouble as t:
         print(f"{name}: {t}", file=sys.stderr)

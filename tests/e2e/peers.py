@@ -3,6 +3,7 @@ import contextlib
 import io
 import json
 import os
+import platform
 import sys
 import tempfile
 import unittest
@@ -253,6 +254,34 @@ class Table(unittest.TestCase):
         self.assertNotIn("ms per step", out.getvalue())
         self.assertIn("| 1 / 2 / 8, context 16, batch 4, vocabulary 65 | fp32 | 64,000 (64,000..64,000) | 0.50 | 100 (300) | "
                       "32,000 (32,000..32,000), eager | 2.00 (2.00..2.00) |", out.getvalue())
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "AMX is x86-64's")
+class Tiles(unittest.TestCase):
+    """A script that SIGILL ends unless it is told of tiles; and one that it always ends."""
+    NEEDY = "if 'show_tiles.so' not in open('/proc/self/maps').read(): os.kill(os.getpid(), signal.SIGILL)\n"
+    HOPELESS = "os.kill(os.getpid(), signal.SIGILL)\n"
+
+    def run_script(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "script.py")
+            with open(path, "w") as f:
+                f.write("import os, signal, subprocess\n" + text +
+                        "print('told', os.environ.get('LD_PRELOAD'), end='')\n")
+            programs.Tiles.folder, programs.Tiles.environment = folder, {}
+            try:
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    return programs.script(path), out.getvalue()
+            finally:
+                programs.Tiles.folder, programs.Tiles.environment = None, {}
+
+    def test_it_is_told_once(self):
+        said, note = self.run_script(self.NEEDY)
+        self.assertEqual(said, "told None")  # and what it starts is not
+        self.assertIn("does not tell how large its tiles are", note)
+        self.assertEqual(self.run_script(""), ("told None", ""))
+        with self.assertRaises(programs.Trouble):
+            self.run_script(self.HOPELESS)
 
 
 if __name__ == "__main__":
