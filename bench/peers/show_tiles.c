@@ -2,10 +2,10 @@
  * show_tiles.c - tells PyTorch how large the tiles of AMX are; preloaded by compare.py.
  *
  * Some virtual machines have AMX, but CPUID's leaf 0x1d, which has the size of a tile, is empty
- * there. oneDNN then configures tiles of nothing, and its first product of bf16 ends the process
- * with SIGILL. Here CPUID is made to fault, and the fault's handler answers: as the CPU does, but
- * for that leaf and the next, which are those of every CPU with AMX so far. Only Python is
- * told: what it starts, compilers for instance, runs as ever.
+ * there. oneDNN then configures tiles of nothing, and its first product of bf16 ends the
+ * process with SIGILL. Here CPUID is made to fault, and the fault's handler answers: as the CPU
+ * does, but for that leaf and the next, which are those of every CPU with AMX so far. Only
+ * Python is told: what it starts, compilers for instance, runs as ever.
  */
 #define _GNU_SOURCE
 #include <cpuid.h>

@@ -38,7 +38,8 @@ static inline bool tree_has(int leaves)
 	return leaves > 0 && (leaves & (leaves - 1)) == 0;
 }
 
-/* Leaves that each of some ranks has, where there are those of as many ranks as if; 0: one each.
+/* Leaves that each of some ranks has, where there are those of as many ranks as if; 0: one
+ * each.
  */
 static inline int tree_held(int as_if, int ranks)
 {

@@ -158,7 +158,8 @@ static enum status check_device(struct own *own, struct gpus *gpus, struct error
 	if (!gpus_named(own->device) && strcmp(own->device, "cpu") &&
 	    strcmp(own->device, "fenced")) {
 		FAIL(err, ERR_USAGE, "'%s' computes nothing to be tested", own->device);
-		st = HINT(err, "use gpu, cuda:0, opencl:0 or cpu; kolm devices lists what there is");
+		st = HINT(err,
+			  "use gpu, cuda:0, opencl:0 or cpu; kolm devices lists what there is");
 	}
 out:
 	return st;

@@ -329,7 +329,8 @@ static void emulation_has_the_bits_of_the_instructions(void **state)
 			struct operand w = weights_new(&r, out, in, DTYPE_BF16);
 			struct operand dw = weights_new(&r, out, in, DTYPE_F32);
 			struct operand dw2 = operand_copy(dw);
-			struct linear l = {.rows = rows, .out = out, .in = in, .type = DTYPE_BF16};
+			struct linear l = {
+				.rows = rows, .out = out, .in = in, .type = DTYPE_BF16};
 
 			l.weight = w.v.data;
 			l.x = x.v;

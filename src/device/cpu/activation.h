@@ -23,9 +23,9 @@ static inline double normal_cdf(double z)
 /*
  * Phi(z), the normal distribution function, and *density = phi(z). The tail is
  * erfc(a) / 2 = t P(t) exp(-a^2) / 2 with a = |z| / sqrt 2, t = 1 / (1 + 0.42 a); P was
- * fitted here by least squares, reweighted towards equal error, to 4e-8 relative. From |z| = 12.6
- * on the tail stays where it is, 1e-36: below are the subnormal numbers, for which some CPUs
- * take a hundred times as long.
+ * fitted here by least squares, reweighted towards equal error, to 4e-8 relative. From |z|
+ * = 12.6 on the tail stays where it is, 1e-36: below are the subnormal numbers, for which some
+ * CPUs take a hundred times as long.
  */
 INLINE vec vec_normal_cdf(vec z, vec *density)
 {

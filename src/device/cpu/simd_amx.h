@@ -1,16 +1,15 @@
 /*
  * simd_amx.h - products of bf16 by AMX, for CPUs that have it; part of simd.c.
  *
- * A tile register has 16 rows of 64 bytes. One instruction multiplies A, 16 rows of 32 values of
- * bf16, by B, 16 pairs of values by 16 columns, and adds that to C, 16 x 16 floats. Values of
- * even and of odd number are summed apart, from zero, and both sums are added to C: a row's
+ * A tile register has 16 rows of 64 bytes. One instruction multiplies A, 16 rows of 32 values
+ * of bf16, by B, 16 pairs of values by 16 columns, and adds that to C, 16 x 16 floats. Values
+ * of even and of odd number are summed apart, from zero, and both sums are added to C: a row's
  * bits do not depend on its neighbours. Four C at a time, 2 x 2, need two A and two B.
  *
  *                      A                               B
  *     forward          rows of x, as they lie there    lines of weights as pairs of inputs
- *     input gradient   rows of dy, packed              16 inputs by pairs of outputs, transposed
- *     weight gradient  16 inputs by pairs of rows,     pairs of rows of dy
- *                      transposed
+ *     input gradient   rows of dy, packed              16 inputs by pairs of outputs,
+ * transposed weight gradient  16 inputs by pairs of rows,     pairs of rows of dy transposed
  *
  * Weights keep the one layout (layout.h): what B wants is made of them, a few panels at a time,
  * in the thread's memory. KOLM_EMULATED has the same code with registers and instructions
@@ -22,6 +21,12 @@
 #include "device/cpu/simd_tile.h"
 
 #include <string.h>
+
+#if defined(KOLM_AMX)
+enum { AMX = 1 };
+#else
+enum { AMX = 0 };
+#endif
 
 enum {
 	AMX_ROWS = 16,	/* of a register */
@@ -51,14 +56,14 @@ struct amx_shape {
 
 #if !defined(KOLM_EMULATED)
 /* Written out: gcc's own names 8 of its 64 bytes, and leaves the others out. */
-#define AMX_CONFIGURE(shape)	   __asm__ volatile("ldtilecfg %0" ::"m"(*(shape)))
-#define AMX_RELEASE()		   _tile_release()
-#define AMX_ZERO(t)		   _tile_zero(t)
-#define AMX_LOAD(t, from, stride)  _tile_loadd(t, from, stride)
-#define AMX_STORE(t, to, stride)   _tile_stored(t, to, stride)
-#define AMX_DOT(c, a, b)	   _tile_dpbf16ps(c, a, b)
+#define AMX_CONFIGURE(shape)	  __asm__ volatile("ldtilecfg %0" ::"m"(*(shape)))
+#define AMX_RELEASE()		  _tile_release()
+#define AMX_ZERO(t)		  _tile_zero(t)
+#define AMX_LOAD(t, from, stride) _tile_loadd(t, from, stride)
+#define AMX_STORE(t, to, stride)  _tile_stored(t, to, stride)
+#define AMX_DOT(c, a, b)	  _tile_dpbf16ps(c, a, b)
 /* The instructions above do not tell the compiler which memory they read and write. */
-#define AMX_FENCE()		   __asm__ volatile("" ::: "memory")
+#define AMX_FENCE()		  __asm__ volatile("" ::: "memory")
 #else
 static _Thread_local struct {
 	struct amx_shape shape;
@@ -95,10 +100,9 @@ static void amx_dot(int c, int a, int b)
 			pairs x = amx.value[a][r][k] - (pairs){0}, y;
 
 			memcpy(&y, amx.value[b][k], sizeof(y));
-			even = flush(even +
-				     flush((vec16)(x << 16)) * flush((vec16)(y << 16)));
+			even = flush(even + flush((vec16)(x << 16)) * flush((vec16)(y << 16)));
 			odd = flush(odd + flush((vec16)(x & 0xffff0000)) *
-						 flush((vec16)(y & 0xffff0000)));
+						  flush((vec16)(y & 0xffff0000)));
 		}
 		memcpy(&sum, amx.value[c][r], sizeof(sum));
 		sum = flush(flush(sum) + flush(even + odd));
@@ -114,8 +118,14 @@ static void amx_configure(int rows)
 	uint8_t second = (uint8_t)imax(1, rows - AMX_ROWS);
 	struct amx_shape shape = {
 		.palette = 1,
-		.rows = {[C00] = first, [C01] = first, [A0] = first, [C10] = second,
-			 [C11] = second, [A1] = second, [B0] = AMX_ROWS, [B1] = AMX_ROWS},
+		.rows = {[C00] = first,
+			 [C01] = first,
+			 [A0] = first,
+			 [C10] = second,
+			 [C11] = second,
+			 [A1] = second,
+			 [B0] = AMX_ROWS,
+			 [B1] = AMX_ROWS},
 	};
 
 	for (int t = 0; t < 8; t++)
@@ -232,10 +242,10 @@ INLINE void transpose_pairs(pairs *v)
 						   10, 26, 11, 27, 14, 30, 15, 31);
 	}
 	/* u[4 g + j]: rows 4 g to 4 g + 3 of columns j, 4 + j, 8 + j, 12 + j */
-#define LOWER(x, y)                                                                            \
+#define LOWER(x, y) \
 	__builtin_shufflevector(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define UPPER(x, y)                                                                            \
-	__builtin_shufflevector(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30,  \
+#define UPPER(x, y)                                                                           \
+	__builtin_shufflevector(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, \
 				31)
 	UNROLL
 	for (int g = 0; g < 16; g += 4) {
@@ -246,15 +256,15 @@ INLINE void transpose_pairs(pairs *v)
 	}
 #undef LOWER
 #undef UPPER
-#define FIRST_HALVES(x, y)                                                                     \
+#define FIRST_HALVES(x, y) \
 	__builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-#define LAST_HALVES(x, y)                                                                      \
-	__builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29,    \
+#define LAST_HALVES(x, y)                                                                   \
+	__builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, \
 				30, 31)
-#define EVEN_QUARTERS(x, y)                                                                    \
+#define EVEN_QUARTERS(x, y) \
 	__builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
-#define ODD_QUARTERS(x, y)                                                                     \
-	__builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30,  \
+#define ODD_QUARTERS(x, y)                                                                    \
+	__builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, \
 				31)
 	UNROLL
 	for (int j = 0; j < 4; j++) {

@@ -148,7 +148,7 @@ INLINE void forward_tile(const struct forward_tile *t, const int rows, const int
 #define FORWARD_SHAPES(F, kernel)   \
 	WIDE_SHAPES(F, kernel, F32) \
 	TALL_SHAPES(F, kernel, F16) \
-	TALL_SHAPES(F, kernel, BF16)
+	BFLOAT_SHAPES(TALL_SHAPES(F, kernel, BF16))
 TILE_TABLE(forward_tile, FORWARD_SHAPES);
 
 /* y = act(sum + bias) for n <= TILE_WIDTH outputs of every row: any types, and any n. */
@@ -204,8 +204,8 @@ ACTIVATIONS(FINISH_ACT)
 #undef FINISH_TYPE
 #define FINISH_TYPE(name, type) [ACT_##name][DTYPE_##type] = finish_##name##_##type,
 static void (*const finish_loops[][PRECISION_COUNT])(const struct linear *l, const float *sums,
-						 const float *bias, int o0,
-						 int n) = {ACTIVATIONS(FINISH_ACT)};
+						     const float *bias, int o0,
+						     int n) = {ACTIVATIONS(FINISH_ACT)};
 
 static void forward_finish(const struct linear *l, const float *sums, int o0, int n)
 {
@@ -358,18 +358,18 @@ static void amx_forward(const struct linear *l, int p0, int p1, float *scratch)
 						.b_step = AMX_TILE,
 						.b_next = sizeof(uint16_t) * AMX_DEPTH * PANEL,
 						.chunks = (int)ceil_div(n, AMX_CHUNK),
-						.c = sums + group * l->rows * TILE_WIDTH + column,
+						.c = sums + group * l->rows * TILE_WIDTH +
+						     column,
 						.c_stride = sizeof(float) * TILE_WIDTH,
 						.first = i0 == 0},
 					l->rows, wide);
 			}
 		}
 		for (int p = first; p < last; p += TILE_PANELS)
-			forward_finish(l,
-				       sums + (p - first) / TILE_PANELS * l->rows * TILE_WIDTH,
-				       p * PANEL,
-				       imin(imin(p + TILE_PANELS, last) * PANEL, l->out) -
-					       p * PANEL);
+			forward_finish(
+				l, sums + (p - first) / TILE_PANELS * l->rows * TILE_WIDTH,
+				p * PANEL,
+				imin(imin(p + TILE_PANELS, last) * PANEL, l->out) - p * PANEL);
 	}
 }
 #endif

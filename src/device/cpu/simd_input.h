@@ -134,7 +134,7 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 #define ALL_INPUT_SHAPES(F, kernel)  \
 	INPUT_SHAPES(F, kernel, F32) \
 	INPUT_SHAPES(F, kernel, F16) \
-	PAIR_INPUT_SHAPES(F, kernel, BF16)
+	BFLOAT_SHAPES(PAIR_INPUT_SHAPES(F, kernel, BF16))
 TILE_TABLE(input_tile, ALL_INPUT_SHAPES);
 
 /* n inputs from i0 of every row. */
@@ -217,18 +217,19 @@ static void amx_input_block(const struct linear *l, const void *dy, int s, int o
 					mix_outputs(from, other, n, to);
 			}
 		}
-		amx_multiply_rows((struct amx_product){.a = dy,
-						       .a_stride = sizeof(uint16_t) * PAIR_STRIDE,
-						       .a_step = AMX_BYTES,
-						       .b = mixed,
-						       .b_stride = AMX_BYTES,
-						       .b_step = AMX_TILE,
-						       .b_next = next,
-						       .chunks = (int)ceil_div(panels, 2),
-						       .c = sums + (i - a),
-						       .c_stride = sizeof(float) * SLAB,
-						       .first = o0 == 0},
-				  l->rows, wide);
+		amx_multiply_rows(
+			(struct amx_product){.a = dy,
+					     .a_stride = sizeof(uint16_t) * PAIR_STRIDE,
+					     .a_step = AMX_BYTES,
+					     .b = mixed,
+					     .b_stride = AMX_BYTES,
+					     .b_step = AMX_TILE,
+					     .b_next = next,
+					     .chunks = (int)ceil_div(panels, 2),
+					     .c = sums + (i - a),
+					     .c_stride = sizeof(float) * SLAB,
+					     .first = o0 == 0},
+			l->rows, wide);
 	}
 }
 #endif

@@ -253,6 +253,12 @@ static struct tiling tile_rows(int rows, int most)
 #define INPUT_SHAPES(F, kernel, type) ROWS_TO_3(F, kernel, 4, type)
 #endif
 
+#if defined(KOLM_AMX) /* all products of bf16 are there: see simd_amx.h */
+#define BFLOAT_SHAPES(...)
+#else
+#define BFLOAT_SHAPES(...) __VA_ARGS__
+#endif
+
 #if defined(KOLM_AVX512BF16) || defined(KOLM_EMULATED)
 #define PAIR_INPUT_SHAPES(F, kernel, type) ROWS_TO_12(F, kernel, 4, type)
 #else

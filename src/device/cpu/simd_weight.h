@@ -161,7 +161,7 @@ INLINE void weight_floats(const struct weight_tile *t, const int inputs, const i
 INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int panels,
 			const enum dtype type)
 {
-	if (PAIRS && t->pairs)
+	if (PAIRS && !AMX && t->pairs)
 		weight_pairs(t, inputs, panels, type);
 	else
 		weight_floats(t, inputs, panels, type);
@@ -170,7 +170,7 @@ INLINE void weight_tile(const struct weight_tile *t, const int inputs, const int
 #define WEIGHT_SHAPES(F, kernel)    \
 	WIDE_SHAPES(F, kernel, F32) \
 	WIDE_SHAPES(F, kernel, F16) \
-	WIDE_SHAPES(F, kernel, BF16)
+	BFLOAT_SHAPES(WIDE_SHAPES(F, kernel, BF16))
 TILE_TABLE(weight_tile, WEIGHT_SHAPES);
 
 static void bias_gradient(const struct linear *l, const float *dy, int o0, int n)
@@ -247,7 +247,8 @@ INLINE void amx_put(const struct linear *l, const float (*sums)[2 * PANEL], int 
 		for (int p = 0; p < panels; p++)
 			for (int j = 0; j < VPP; j++)
 				put_sum(w + (size_t)p * w_stride * dtype_size(type), 0, i, j,
-					load(&sums[i][p * PANEL + j * VL]), l->accumulate, type);
+					load(&sums[i][p * PANEL + j * VL]), l->accumulate,
+					type);
 }
 
 /* A group of panels in a slab. */
@@ -256,7 +257,8 @@ static void amx_weight_slab(const struct linear *l, const struct weight_room *ro
 {
 	int width = layout_slab_width(l->in, s), both = 2 * AMX_ROWS;
 	size_t panel = layout_panel_size(width), size = dtype_size(l->type);
-	char *w = (char *)l->weight + (layout_slab_offset(l->out, s) + (size_t)p * panel) * size;
+	char *w =
+		(char *)l->weight + (layout_slab_offset(l->out, s) + (size_t)p * panel) * size;
 	float sums[2 * AMX_ROWS][2 * PANEL];
 
 	amx_configure(both);

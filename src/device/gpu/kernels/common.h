@@ -14,12 +14,12 @@ typedef uint u32;
 typedef ulong u64;
 typedef long i64;
 #define KERNEL(x, y) __kernel __attribute__((reqd_work_group_size(x, y, 1)))
-#define FUNCTION static inline
-#define GLOBAL __global
-#define LOCAL __local
-#ifdef WITHOUT_BARRIER /* for tests: the one of that number is missing, which must be noticed */
-#define BARRIER()                                                                          \
-	if (__COUNTER__ != WITHOUT_BARRIER)                                                \
+#define FUNCTION     static inline
+#define GLOBAL	     __global
+#define LOCAL	     __local
+#ifdef WITHOUT_BARRIER /* for tests: that one is missing, which must be noticed */
+#define BARRIER()                           \
+	if (__COUNTER__ != WITHOUT_BARRIER) \
 	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #else
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
@@ -31,11 +31,11 @@ typedef long i64;
 #define ITEM_X ((int)get_local_id(0))
 #define ITEM_Y ((int)get_local_id(1))
 #endif
-#define GROUP_X ((int)get_group_id(0))
-#define GROUP_Y ((int)get_group_id(1))
-#define GROUP_Z ((int)get_group_id(2))
-#define GROUPS_X ((int)get_num_groups(0))
-#define GROUPS_Y ((int)get_num_groups(1))
+#define GROUP_X	      ((int)get_group_id(0))
+#define GROUP_Y	      ((int)get_group_id(1))
+#define GROUP_Z	      ((int)get_group_id(2))
+#define GROUPS_X      ((int)get_num_groups(0))
+#define GROUPS_Y      ((int)get_num_groups(1))
 #define FLOAT_BITS(f) as_uint(f)
 #define BITS_FLOAT(u) as_float(u)
 #define UNROLL
@@ -57,20 +57,20 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 #define KERNEL(x, y) extern "C" __global__ __launch_bounds__((x) * (y))
-#define FUNCTION static __device__ __forceinline__
+#define FUNCTION     static __device__ __forceinline__
 #define GLOBAL
-#define LOCAL __shared__
-#define BARRIER() __syncthreads()
-#define ITEM_X ((int)threadIdx.x)
-#define ITEM_Y ((int)threadIdx.y)
-#define GROUP_X ((int)blockIdx.x)
-#define GROUP_Y ((int)blockIdx.y)
-#define GROUP_Z ((int)blockIdx.z)
-#define GROUPS_X ((int)gridDim.x)
-#define GROUPS_Y ((int)gridDim.y)
+#define LOCAL	      __shared__
+#define BARRIER()     __syncthreads()
+#define ITEM_X	      ((int)threadIdx.x)
+#define ITEM_Y	      ((int)threadIdx.y)
+#define GROUP_X	      ((int)blockIdx.x)
+#define GROUP_Y	      ((int)blockIdx.y)
+#define GROUP_Z	      ((int)blockIdx.z)
+#define GROUPS_X      ((int)gridDim.x)
+#define GROUPS_Y      ((int)gridDim.y)
 #define FLOAT_BITS(f) __float_as_uint(f)
 #define BITS_FLOAT(u) __uint_as_float(u)
-#define UNROLL _Pragma("unroll")
+#define UNROLL	      _Pragma("unroll")
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
@@ -124,23 +124,23 @@ FUNCTION void store(GLOBAL void *p, u64 i, int type, float value)
 
 /* A matrix whose rows may lie apart, an array, integers, numbers for the host. Of what is not
    there the type is negative. */
-#define VIEW(v) GLOBAL void *v, u64 v##_at, u64 v##_stride, int v##_type
-#define VECTOR(v) GLOBAL void *v, u64 v##_at, int v##_type
-#define INTS(v) GLOBAL int *v, u64 v##_at
-#define NUMBERS(v) GLOBAL double *v, u64 v##_at
-#define HAS(v) (v##_type >= 0)
-#define GET(v, r, c) load(v, v##_at + (u64)(r) * v##_stride + (u64)(c), v##_type)
-#define PUT(v, r, c, value) store(v, v##_at + (u64)(r) * v##_stride + (u64)(c), v##_type, value)
-#define GET_AT(v, i) load(v, v##_at + (u64)(i), v##_type)
+#define VIEW(v)		    GLOBAL void *v, u64 v##_at, u64 v##_stride, int v##_type
+#define VECTOR(v)	    GLOBAL void *v, u64 v##_at, int v##_type
+#define INTS(v)		    GLOBAL int *v, u64 v##_at
+#define NUMBERS(v)	    GLOBAL double *v, u64 v##_at
+#define HAS(v)		    (v##_type >= 0)
+#define GET(v, r, c)	    load(v, v##_at + (u64)(r)*v##_stride + (u64)(c), v##_type)
+#define PUT(v, r, c, value) store(v, v##_at + (u64)(r)*v##_stride + (u64)(c), v##_type, value)
+#define GET_AT(v, i)	    load(v, v##_at + (u64)(i), v##_type)
 #define PUT_AT(v, i, value) store(v, v##_at + (u64)(i), v##_type, value)
 
 /* ---- activations, as enum activation numbers them ---- */
 
-#define ACT_NONE 0
-#define ACT_RELU 1
-#define ACT_GELU 2
-#define ACT_TANH 3
-#define ACT_SILU 4
+#define ACT_NONE      0
+#define ACT_RELU      1
+#define ACT_GELU      2
+#define ACT_TANH      3
+#define ACT_SILU      4
 #define ACT_GELU_TANH 5
 
 FUNCTION float sigmoid(float z)
@@ -187,7 +187,8 @@ FUNCTION float slope(float saved, int act)
 	if (act == ACT_SILU)
 		return sigmoid(saved) * fma(saved, sigmoid(-saved), 1.0f);
 	if (act == ACT_GELU_TANH) {
-		float z = gelu_argument(saved), more = fma(saved * saved, 0.214064449f, 1.59576912f);
+		float z = gelu_argument(saved),
+		      more = fma(saved * saved, 0.214064449f, 1.59576912f);
 
 		return sigmoid(z) * fma(saved * more, sigmoid(-z), 1.0f);
 	}
@@ -199,7 +200,8 @@ FUNCTION float slope(float saved, int act)
 FUNCTION u32 random_word(u64 seed, u64 stream, u64 index)
 {
 	u64 block = index >> 2;
-	u32 c0 = (u32)block, c1 = (u32)(block >> 32), c2 = (u32)stream, c3 = (u32)(stream >> 32);
+	u32 c0 = (u32)block, c1 = (u32)(block >> 32), c2 = (u32)stream,
+	    c3 = (u32)(stream >> 32);
 	u32 k0 = (u32)seed, k1 = (u32)(seed >> 32), word = (u32)(index & 3);
 
 	for (int i = 0; i < 10; i++) {
@@ -215,5 +217,5 @@ FUNCTION u32 random_word(u64 seed, u64 stream, u64 index)
 	return word == 0 ? c0 : word == 1 ? c1 : word == 2 ? c2 : c3;
 }
 
-#define DROPOUT u64 seed, u64 stream, u64 bound, float factor
+#define DROPOUT	    u64 seed, u64 stream, u64 bound, float factor
 #define KEPT(index) ((u64)random_word(seed, stream, (u64)(index)) >= bound)
