@@ -53,7 +53,7 @@ static void choose(struct training *t, int lacking)
 		snprintf(why, sizeof(t->precision_reason), "since the device multiplies it");
 	else
 		snprintf(why, sizeof(t->precision_reason),
-			 "since the device%s has no instruction that multiplies bf16", whose);
+			 "since the device%s is not known to multiply bf16", whose);
 }
 
 enum status training_choose_precision(struct training *t, struct error *err)
