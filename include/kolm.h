@@ -6,8 +6,9 @@
  * function returns KOLM_OK or says in its last argument what went wrong and what to do. The
  * library installs no signal handlers, reads no environment, writes nothing but what it is
  * asked to, and never exits, but for a GPU that fails while it computes: that ends the process
- * with a line on standard error and exit code 1. A world, its models and engines belong to one
- * thread.
+ * with a line on standard error and exit code 1. On a CPU with AMX it asks Linux to let the
+ * process use that, which makes signal frames larger: a sigaltstack() of less than 11 KB is
+ * refused then. A world, its models and engines belong to one thread.
  */
 #ifndef KOLM_H
 #define KOLM_H

@@ -43,14 +43,15 @@ class Tiles:
     @classmethod
     def show(cls):
         """From now on; False where that does not work, or was done."""
-        if cls.environment or not cls.folder:
-            return False
+        with open("/proc/cpuinfo") as f:
+            if cls.environment or not cls.folder or "amx_tile" not in f.read():
+                return False
         library = os.path.join(cls.folder, "show_tiles.so")
         try:
             output(["cc", "-O1", "-shared", "-fPIC", "-o", library, os.path.join(HERE, "show_tiles.c")])
         except Trouble:
             return False
-        cls.environment = {"LD_PRELOAD": library}
+        cls.environment = {"LD_PRELOAD": " ".join(filter(None, [library, os.environ.get("LD_PRELOAD")]))}
         print("PyTorch was ended by SIGILL: this machine has AMX, but does not tell how large its tiles are; "
               "from here on PyTorch is told (bench/peers/show_tiles.c)", flush=True)
         return True

@@ -11,7 +11,6 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -58,7 +57,6 @@ __attribute__((constructor)) static void begin(void)
 
 	if (strncmp(program_invocation_short_name, "python", strlen("python")) != 0)
 		return;
-	unsetenv("LD_PRELOAD");
 	sigaction(SIGSEGV, &action, NULL);
 	syscall(SYS_arch_prctl, SET_CPUID, 0);
 }

@@ -30,12 +30,21 @@ bool machine_has_f16c(void)
 bool machine_has_amx(void)
 {
 #if defined(__x86_64__)
-	enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 }; /* Linux: ARCH_REQ_XCOMP_PERM */
-	const unsigned both = 1u << 22 | 1u << 24;	 /* AMX-BF16, AMX-TILE */
+	const unsigned both = 1u << 22 | 1u << 24; /* AMX-BF16, AMX-TILE */
 	unsigned a, b, c, d;
 
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & both) == both &&
-	       syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & both) == both;
+#else
+	return false;
+#endif
+}
+
+bool machine_permits_amx(void)
+{
+#if defined(__x86_64__)
+	enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 }; /* Linux: ARCH_REQ_XCOMP_PERM */
+
+	return syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
 #else
 	return false;
 #endif

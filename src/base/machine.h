@@ -11,8 +11,10 @@ uint64_t machine_memory(void);
 /* Can this CPU convert between fp16 and fp32? */
 bool machine_has_f16c(void);
 
-/* Can this CPU multiply tiles of bf16, and may this process? Asks the system for it. */
+/* Can this CPU multiply tiles of bf16? */
 bool machine_has_amx(void);
+/* May this process? Asks the system for it, once and for all of its threads. */
+bool machine_permits_amx(void);
 
 /* Cores that this process may use. */
 int machine_cores(void);

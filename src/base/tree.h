@@ -38,9 +38,7 @@ static inline bool tree_has(int leaves)
 	return leaves > 0 && (leaves & (leaves - 1)) == 0;
 }
 
-/* Leaves that each of some ranks has, where there are those of as many ranks as if; 0: one
- * each.
- */
+/* Leaves that each of some ranks has; as_if: ranks that there seem to be, 0: one leaf each. */
 static inline int tree_held(int as_if, int ranks)
 {
 	return as_if ? as_if / ranks : 1;

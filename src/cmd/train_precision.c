@@ -1,6 +1,6 @@
 /*
  * train_precision.c - what --precision auto is: bf16 where it is faster, which is where the
- * device of every rank has instructions that multiply it; otherwise fp32. See training.h
+ * device of every rank multiplies it by instructions of its own; otherwise fp32. See training.h
  */
 #include "cmd/training.h"
 

@@ -115,8 +115,7 @@ static void print_share(const struct run_summary *s)
 
 	if (type && share > 0)
 		log_info("that is %.1f %% of the %s peak, %.1f GFLOP/s%s%s", share * 100, type,
-			 peak,
-			 converted ? ", since the device is not known to multiply " : "",
+			 peak, converted ? ", since the device is not known to multiply " : "",
 			 converted ? precision_names[s->config->precision] : "");
 }
 

@@ -46,12 +46,15 @@ const struct kernels *const *kernels_available(void)
 	bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
 			machine_has_f16c();
 	bool has_pairs = has_avx512 && __builtin_cpu_supports("avx512bf16");
-	if (has_pairs && machine_has_amx())
+	bool has_tiles = has_pairs && machine_has_amx();
+	if (has_tiles && machine_permits_amx())
 		tables[n++] = &kernels_amx;
-	if (has_pairs)
+	if (has_pairs && !has_tiles)
 		tables[n++] = &kernels_avx512bf16;
 	if (has_avx512)
 		tables[n++] = &kernels_avx512;
+	if (has_tiles) /* CPUs with tiles take longer for pairs than for fp32 */
+		tables[n++] = &kernels_avx512bf16;
 	if (has_avx2)
 		tables[n++] = &kernels_avx2;
 #endif

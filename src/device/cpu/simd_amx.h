@@ -5,11 +5,9 @@
  * of bf16, by B, 16 pairs of values by 16 columns, and adds that to C, 16 x 16 floats. Values
  * of even and of odd number are summed apart, from zero, and both sums are added to C: a row's
  * bits do not depend on its neighbours. Four C at a time, 2 x 2, need two A and two B.
- *
- *                      A                               B
- *     forward          rows of x, as they lie there    lines of weights as pairs of inputs
- *     input gradient   rows of dy, packed              16 inputs by pairs of outputs,
- * transposed weight gradient  16 inputs by pairs of rows,     pairs of rows of dy transposed
+ *  - forward: A are rows of x as they lie there, B lines of weights as pairs of inputs;
+ *  - input gradient: A are rows of packed dy, B 16 inputs by pairs of outputs, transposed;
+ *  - weight gradient: A are 16 inputs by pairs of rows, transposed, B pairs of rows of dy.
  *
  * Weights keep the one layout (layout.h): what B wants is made of them, a few panels at a time,
  * in the thread's memory. KOLM_EMULATED has the same code with registers and instructions

@@ -255,11 +255,7 @@ static double simd_fma_rounds(long n)
 /* The same with tiles of bf16. */
 static double simd_bf16_rounds(long n)
 {
-	amx_configure(2 * AMX_ROWS);
-	AMX_ZERO(A0);
-	AMX_ZERO(A1);
-	AMX_ZERO(B0);
-	AMX_ZERO(B1);
+	amx_configure(2 * AMX_ROWS); /* all of them zero */
 	for (long round = 0; round < n; round++) {
 		AMX_DOT(C00, A0, B0);
 		AMX_DOT(C01, A0, B1);

@@ -252,12 +252,6 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 		.first = o0 == 0,
 	};
 
-#if defined(KOLM_AMX)
-	if (is_bf16) {
-		amx_input_block(l, dy, s, o0, o1, a, b, sums);
-		return;
-	}
-#endif
 	/* Blocks lie one behind the other in memory, and slabs too. */
 	t.ahead.at = weight_place(l, w + (size_t)t.panels * panel);
 	if (b - a == width)
@@ -292,7 +286,13 @@ static void simd_backward_input(const struct linear *l, const struct packed *p, 
 				float *scratch)
 {
 	int block = packing_of(l).block;
+	void (*multiply)(const struct linear *l, const void *dy, int s, int o0, int o1, int a,
+			 int b, float *sums) = input_block;
 
+#if defined(KOLM_AMX)
+	if (l->type == DTYPE_BF16)
+		multiply = amx_input_block;
+#endif
 	for (int s = i0 / SLAB; s * SLAB < i1; s++) {
 		int a = imax(i0 - s * SLAB, 0);
 		int b = (int)round_up(imin(i1 - s * SLAB, SLAB), IN_ALIGN);
@@ -301,8 +301,8 @@ static void simd_backward_input(const struct linear *l, const struct packed *p, 
 		if (p->o0 > 0)
 			move_sums(l, p, first, n, scratch, false);
 		for (int o = p->o0; o < p->o1; o += block)
-			input_block(l, packed_row(l, p, o, 0), s, o, imin(o + block, p->o1), a,
-				    b, scratch);
+			multiply(l, packed_row(l, p, o, 0), s, o, imin(o + block, p->o1), a, b,
+				 scratch);
 		if (p->o1 < l->out)
 			move_sums(l, p, first, n, scratch, true);
 		else

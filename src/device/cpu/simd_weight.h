@@ -9,7 +9,9 @@
 #define KOLM_DEVICE_CPU_SIMD_WEIGHT_H
 
 #include "device/cpu/simd_amx.h"
-#include "device/cpu/simd_tile.h"
+#include "device/cpu/simd_put.h"
+
+#include <assert.h>
 
 enum { INPUT_STRIDE = SLAB + 4 }; /* of the copied inputs, off the power of two */
 
@@ -22,45 +24,6 @@ struct weight_tile {
 	bool pairs;
 	bool accumulate;
 };
-
-INLINE void fetch_gradients(const char *w, size_t w_stride, int r, const int panels,
-			    const enum dtype type)
-{
-	UNROLL
-	for (int p = 0; p < panels; p++)
-		__builtin_prefetch(
-			w + ((size_t)p * w_stride + (size_t)(r + 2 * TILE_ROWS) * PANEL) *
-					dtype_size(type),
-			1, 3);
-}
-
-/* Vector j of an input's sums to the gradients. */
-INLINE void put_sum(char *w, size_t w_stride, int i, const int j, vec sum, bool accumulate,
-		    const enum dtype type)
-{
-	size_t at = (size_t)(j / VPP) * w_stride + (size_t)(i * PANEL) + (size_t)(j % VPP) * VL;
-
-	store_as(w, at, accumulate ? load_as(w, at, type) + sum : sum, type);
-}
-
-/* VL of the lanes. */
-INLINE vec lanes_from(vec16 v, const int first)
-{
-	vec part;
-
-	__builtin_memcpy(&part, (const char *)&v + first * (int)sizeof(float), sizeof(part));
-	return part;
-}
-
-/* A panel of an input's sums. */
-INLINE void put_bfloats(uint16_t *w, vec16 sum, bool accumulate)
-{
-	hvec16_any *at = (hvec16_any *)w;
-
-	if (accumulate)
-		sum += (vec16)(__builtin_convertvector(*at, pairs) << 16);
-	*at = sums_as_bfloats(sum);
-}
 
 /* Two rows at a time: see simd_pairs.h. */
 INLINE void weight_pairs(const struct weight_tile *t, const int inputs, const int panels,
@@ -238,61 +201,6 @@ static void amx_copy_inputs(const struct linear *l, const struct weight_room *ro
 		}
 	}
 }
-
-/* Sums of inputs and of one or two panels to where they belong. */
-INLINE void amx_put(const struct linear *l, const float (*sums)[2 * PANEL], int inputs,
-		    int panels, char *w, size_t w_stride, const enum dtype type)
-{
-	for (int i = 0; i < inputs; i++)
-		for (int p = 0; p < panels; p++)
-			for (int j = 0; j < VPP; j++)
-				put_sum(w + (size_t)p * w_stride * dtype_size(type), 0, i, j,
-					load(&sums[i][p * PANEL + j * VL]), l->accumulate,
-					type);
-}
-
-/* A group of panels in a slab. */
-static void amx_weight_slab(const struct linear *l, const struct weight_room *room, int s,
-			    int p, int end, const float *x)
-{
-	int width = layout_slab_width(l->in, s), both = 2 * AMX_ROWS;
-	size_t panel = layout_panel_size(width), size = dtype_size(l->type);
-	char *w =
-		(char *)l->weight + (layout_slab_offset(l->out, s) + (size_t)p * panel) * size;
-	float sums[2 * AMX_ROWS][2 * PANEL];
-
-	amx_configure(both);
-	for (int i = 0; i < width; i += both) {
-		for (int q = 0; q < end - p; q += 2) {
-			bool wide = p + q + 1 < end;
-			char *to = w + ((size_t)q * panel + (size_t)(i * PANEL)) * size;
-			int inputs = imin(both, width - i), panels = wide ? 2 : 1;
-
-			amx_multiply(
-				&(struct amx_product){
-					.a = x + i * room->rows,
-					.a_stride = AMX_BYTES,
-					.a_step = AMX_TILE,
-					.a_next = sizeof(float) * (size_t)(PANEL * room->rows),
-					.b = room->dy + q * PANEL,
-					.b_stride = sizeof(float) * TILE_WIDTH,
-					.b_step = sizeof(float) * AMX_ROWS * TILE_WIDTH,
-					.b_next = sizeof(float) * PANEL,
-					.chunks = room->rows / AMX_ROWS,
-					.c = sums[0],
-					.c_stride = sizeof(sums[0]),
-					.first = true},
-				inputs > AMX_ROWS, wide);
-			if (l->type == DTYPE_BF16)
-				amx_put(l, sums, inputs, panels, to, panel, DTYPE_BF16);
-			else if (l->type == DTYPE_F32)
-				amx_put(l, sums, inputs, panels, to, panel, DTYPE_F32);
-			else
-				amx_put(l, sums, inputs, panels, to, panel, DTYPE_F16);
-		}
-	}
-	AMX_RELEASE();
-}
 #endif
 
 /* The inputs of a slab, as what dy is. */
@@ -373,12 +281,6 @@ static void weight_slab(const struct linear *l, const struct weight_room *room, 
 				.pairs = room->pairs,
 				.accumulate = l->accumulate};
 
-#if defined(KOLM_AMX)
-	if (room->pairs) {
-		amx_weight_slab(l, room, s, p, end, x);
-		return;
-	}
-#endif
 	for (int k = 0; k < width; k += TILE_ROWS) {
 		t.w = w + (size_t)(k * PANEL) * dtype_size(l->type);
 		t.x = x + k;
@@ -387,12 +289,79 @@ static void weight_slab(const struct linear *l, const struct weight_room *room, 
 	}
 }
 
+#if defined(KOLM_AMX)
+/* Sums of inputs and of one or two panels to where they belong. */
+INLINE void amx_put(const struct linear *l, const float (*sums)[2 * PANEL], int inputs,
+		    int panels, char *w, size_t w_stride, const enum dtype type)
+{
+	for (int i = 0; i < inputs; i++)
+		for (int p = 0; p < panels; p++)
+			for (int j = 0; j < VPP; j++)
+				put_sum(w + (size_t)p * w_stride * dtype_size(type), 0, i, j,
+					load(&sums[i][p * PANEL + j * VL]), l->accumulate,
+					type);
+}
+
+/* A group of panels in a slab. */
+static void amx_weight_slab(const struct linear *l, const struct weight_room *room, int s,
+			    int p, int end, const float *x, struct rows_ahead *ahead)
+{
+	int width = layout_slab_width(l->in, s), both = 2 * AMX_ROWS;
+	size_t panel = layout_panel_size(width), size = dtype_size(l->type);
+	char *w =
+		(char *)l->weight + (layout_slab_offset(l->out, s) + (size_t)p * panel) * size;
+	float sums[2 * AMX_ROWS][2 * PANEL];
+
+	amx_configure(both);
+	for (int i = 0; i < width; i += both) {
+		fetch_rows(ahead);
+		for (int q = 0; q < end - p; q += 2) {
+			bool wide = p + q + 1 < end;
+			char *to = w + ((size_t)q * panel + (size_t)(i * PANEL)) * size;
+			int inputs = imin(both, width - i), panels = wide ? 2 : 1;
+
+			amx_multiply(
+				&(struct amx_product){
+					.a = x + i * room->rows,
+					.a_stride = AMX_BYTES,
+					.a_step = AMX_TILE,
+					.a_next = sizeof(float) * (size_t)(PANEL * room->rows),
+					.b = room->dy + q * PANEL,
+					.b_stride = sizeof(float) * TILE_WIDTH,
+					.b_step = sizeof(float) * AMX_ROWS * TILE_WIDTH,
+					.b_next = sizeof(float) * PANEL,
+					.chunks = room->rows / AMX_ROWS,
+					.c = sums[0],
+					.c_stride = sizeof(sums[0]),
+					.first = true},
+				inputs > AMX_ROWS, wide);
+			if (l->type == DTYPE_BF16)
+				amx_put(l, sums, inputs, panels, to, panel, DTYPE_BF16);
+			else if (l->type == DTYPE_F32)
+				amx_put(l, sums, inputs, panels, to, panel, DTYPE_F32);
+			else
+				amx_put(l, sums, inputs, panels, to, panel, DTYPE_F16);
+		}
+	}
+	AMX_RELEASE();
+}
+#endif
+
 static void simd_backward_weight(const struct linear *l, int p0, int p1, float *scratch)
 {
 	struct weight_room room = weight_room(l, scratch);
 	int groups = (int)ceil_div(p1 - p0, TILE_PANELS), slabs = layout_slabs(l->in);
 	int tiles = (int)ceil_div(SLAB, TILE_ROWS);
+	void (*multiply)(const struct linear *l, const struct weight_room *room, int s, int p,
+			 int end, const float *x, struct rows_ahead *ahead) = weight_slab;
 
+#if defined(KOLM_AMX)
+	assert(room.pairs || l->type != DTYPE_BF16);
+	if (room.pairs) {
+		multiply = amx_weight_slab;
+		tiles = SLAB / (2 * AMX_ROWS);
+	}
+#endif
 	for (int first = 0; first < slabs; first += room.slabs) {
 		int n = imin(room.slabs, slabs - first);
 
@@ -406,8 +375,8 @@ static void simd_backward_weight(const struct linear *l, int p0, int p1, float *
 
 			copy_gradients(l, &room, p, end, first == 0 && l->bias);
 			for (int s = 0; s < n; s++)
-				weight_slab(l, &room, first + s, p, end,
-					    room.x + (size_t)s * room.slab, &ahead);
+				multiply(l, &room, first + s, p, end,
+					 room.x + (size_t)s * room.slab, &ahead);
 		}
 	}
 }
