@@ -24,7 +24,8 @@ struct pool {
 	int threads, spin;
 	/* A new value of round starts a run; what to run is written before it. */
 	_Atomic uint32_t round;
-	_Atomic uint32_t pending; /* workers that still compute */
+	_Atomic uint32_t pending;  /* workers that still compute */
+	_Atomic uint32_t sleepers; /* on either; nobody is woken where there are none */
 	void (*fn)(void *arg, int part, int parts);
 	void *arg;
 	bool stop;
@@ -34,14 +35,20 @@ struct pool {
 	struct worker workers[];
 };
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+/* Who sleeps has said so before it looks at the word; who wakes has changed the word before it
+   looks for sleepers: one of them sees the other. */
+static void sleep_on(struct pool *pool, _Atomic uint32_t *word, uint32_t value)
 {
+	atomic_fetch_add(&pool->sleepers, 1);
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	atomic_fetch_sub(&pool->sleepers, 1);
 }
 
-static void futex_wake(_Atomic uint32_t *word)
+static void wake(struct pool *pool, _Atomic uint32_t *word)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load(&pool->sleepers))
+		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 static void relax(void)
@@ -52,18 +59,18 @@ static void relax(void)
 }
 
 /* Wait until *word is no longer value; returns what it is then. */
-static uint32_t wait_change(_Atomic uint32_t *word, uint32_t value, int spin)
+static uint32_t wait_change(struct pool *pool, _Atomic uint32_t *word, uint32_t value)
 {
 	uint32_t now;
 
-	for (int i = 0; i < spin; i++) {
+	for (int i = 0; i < pool->spin; i++) {
 		now = atomic_load_explicit(word, memory_order_acquire);
 		if (now != value)
 			return now;
 		relax();
 	}
 	while ((now = atomic_load_explicit(word, memory_order_acquire)) == value)
-		futex_wait(word, value);
+		sleep_on(pool, word, value);
 	return now;
 }
 
@@ -74,12 +81,12 @@ static void *work(void *arg)
 	uint32_t round = 0;
 
 	for (;;) {
-		round = wait_change(&pool->round, round, pool->spin);
+		round = wait_change(pool, &pool->round, round);
 		if (pool->stop)
 			return NULL;
 		pool->fn(pool->arg, w->part, pool->threads);
 		if (atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_acq_rel) == 1)
-			futex_wake(&pool->pending);
+			wake(pool, &pool->pending);
 	}
 }
 
@@ -88,7 +95,7 @@ static void start_round(struct pool *pool)
 	atomic_store_explicit(&pool->pending, (uint32_t)(pool->threads - 1),
 			      memory_order_relaxed);
 	atomic_fetch_add_explicit(&pool->round, 1, memory_order_acq_rel);
-	futex_wake(&pool->round);
+	wake(pool, &pool->round);
 }
 
 void pool_run(struct pool *pool, void (*fn)(void *arg, int part, int parts), void *arg)
@@ -103,7 +110,7 @@ void pool_run(struct pool *pool, void (*fn)(void *arg, int part, int parts), voi
 	fn(arg, 0, pool->threads);
 	if (pool->threads > 1)
 		while ((left = atomic_load_explicit(&pool->pending, memory_order_acquire)))
-			wait_change(&pool->pending, left, pool->spin);
+			wait_change(pool, &pool->pending, left);
 }
 
 static void keep_on(pthread_t thread, int cpu)
