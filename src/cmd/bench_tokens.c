@@ -114,8 +114,7 @@ static void run_gelu_tanh(const struct tokens *t)
 	activate(t, ACT_GELU_TANH);
 }
 
-/* The slope at what matrix 1 holds is 1: in place again and again, others would end among the
-   subnormal numbers, which take longer. */
+/* At what matrix 1 holds the slope is 1: others would end among the subnormal numbers. */
 static void derive(const struct tokens *t, enum activation act)
 {
 	device_derive(t->dev, wide_of(t, 3), wide_of(t, 1), t->size.rows, t->size.wide, act);
@@ -310,11 +309,10 @@ static void fill_numbers(struct tokens *t)
 /* Before every kernel: others have left results in them. */
 static void fill_matrices(struct tokens *t)
 {
-	size_t wide = (size_t)t->size.rows * (size_t)t->size.wide;
-
 	for (int i = 0; i < MATRICES; i++)
-		bench_fill(t->dev, t->matrix[i], t->type, wide, (uint64_t)i, i == 1 ? 8 : -1,
-			   i == 1 ? 9 : 1);
+		bench_fill(t->dev, t->matrix[i], t->type,
+			   (size_t)t->size.rows * (size_t)t->size.wide, (uint64_t)i,
+			   i == 1 ? 8 : -1, i == 1 ? 9 : 1);
 }
 
 static enum status allocate(struct tokens *t, struct error *err)

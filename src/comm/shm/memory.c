@@ -125,18 +125,15 @@ out:
 
 bool shm_look_again(struct shm_memory *m)
 {
-	size_t size = shown_size(m->ranks), done = 0;
+	size_t size = shown_size(m->ranks);
+	ssize_t n;
 
-	while (done < size) {
-		ssize_t n = pread(m->fd, (char *)m->control + done, size - done, (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n ? errno : ENODATA;
-			return false;
-		}
-		done += (size_t)n;
+	do
+		n = pread(m->fd, m->control, size, 0);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)size) { /* what is read on later may be of another memory by then */
+		errno = n < 0 ? errno : ENODATA;
+		return false;
 	}
 	errno = ESRCH;
 	return m->control->token == m->token && m->control->ranks == m->ranks;
