@@ -202,7 +202,7 @@ static void check_comparison(const struct run_case *c, const char *run)
 {
 	struct trace t;
 	struct comparison made;
-	double sum, least = INFINITY;
+	double sum, least = INFINITY, lost = INFINITY;
 
 	assert_int_equal(trace_load(&t, run, fresh(&err)), OK);
 	for (int step = t.first_step; step <= t.last_step; step++) {
@@ -214,12 +214,15 @@ static void check_comparison(const struct run_case *c, const char *run)
 		sum = made.expected.compute + made.expected.messages + made.expected.waiting +
 		      made.expected.pause + made.expected.other;
 		assert_true(fabs(sum - made.expected.total) < 1e-9);
-		assert_true(fabs(made.took.other) < 0.5 * made.took.total);
+		lost = fmin(lost, fabs(made.took.other) / made.took.total);
 		if (step > 0)
 			least = fmin(least, made.took.total / made.expected.total);
 		comparison_release(&made);
 	}
-	/* A rank that the machine wakes late begins its step late: not in every step. */
+	/* A rank that the machine wakes late loses time, and begins its step late: not in every
+	 * step. */
+	if (lost >= 0.5)
+		fail_msg("%s: of every step at least %g is lost", c->name, lost);
 	if (t.linked && c->grid.dp == 1 && fabs(least - 1) > 0.01)
 		fail_msg("%s: steps take %g times what is expected, or more", c->name, least);
 	trace_release(&t);
