@@ -6,15 +6,19 @@
 #include "device/cpu/simd_finish.h"
 #include "device/cpu/simd_tile.h"
 
+/* Slabs that a tile goes through before its sums go to memory. */
+enum { FORWARD_SLABS = 4 };
+
 struct forward_tile {
 	float *sum;	 /* (rows, TILE_WIDTH), added to unless first */
 	const void *x;	 /* floats; for pairs bf16 */
 	size_t x_stride; /* with 16-bit weights SLAB: see slab_inputs */
 	const void *w;
-	size_t w_stride; /* elements from panel to panel */
-	int width;	 /* inputs */
+	size_t w_stride, w_slab; /* elements from panel to panel, from slab to slab */
+	int slabs, width;	 /* and inputs of each */
 	bool first;
 	struct ahead ahead;
+	struct target target; /* of no rows, if sums are not the last */
 };
 
 /* One input of every row, times its weights. */
@@ -103,13 +107,11 @@ INLINE void forward_floats(const struct forward_tile *t, const int rows, const i
 {
 	vec sum[TALL_ROWS][TILE_VECS];
 	const float *x[TALL_ROWS];
-	const void *w = t->w;
-	const char *ahead = t->ahead.at, *end = ahead + (size_t)t->ahead.lines * LINE;
 	float *out = t->sum;
 	bool first = t->first;
 	size_t w_stride = t->w_stride, ahead_stride = t->ahead.stride;
-	int per_step = (int)ceil_div(t->ahead.lines, SLAB / 4);
-	int width = t->width, i = 0;
+	int per_step = (int)ceil_div(t->ahead.lines, SLAB / 4), width = t->width;
+	struct target target = t->target;
 
 	UNROLL
 	for (int r = 0; r < rows; r++) {
@@ -120,10 +122,24 @@ INLINE void forward_floats(const struct forward_tile *t, const int rows, const i
 		for (int j = 0; j < panels * VPP; j++)
 			sum[r][j] = (vec){0};
 	}
-	for (; i < width; i++) {
-		if (i % 4 == 0 && ahead < end)
-			ahead = fetch_ahead(ahead, per_step, ahead_stride, panels);
-		forward_input(sum, x, w, (size_t)i * PANEL, w_stride, i, rows, panels, type);
+	for (int s = 0; s < t->slabs; s++) {
+		const char *w = (const char *)t->w + (size_t)s * t->w_slab * dtype_size(type);
+		const char *ahead = t->ahead.at + (size_t)s * t->ahead.slab;
+		const char *end = ahead + (s < t->ahead.slabs ? t->ahead.lines * LINE : 0);
+
+		for (int i = 0; i < width; i++) {
+			if (i % 4 == 0) {
+				if (ahead < end)
+					ahead = fetch_ahead(ahead, per_step, ahead_stride,
+							    panels);
+				fetch_target(&target);
+			}
+			forward_input(sum, x, w, (size_t)i * PANEL, w_stride, i, rows, panels,
+				      type);
+		}
+		UNROLL
+		for (int r = 0; r < rows; r++)
+			x[r] += SLAB;
 	}
 	UNROLL
 	for (int r = 0; r < rows; r++) {
@@ -181,42 +197,55 @@ static const char *weight_place(const struct linear *l, size_t element)
 	return (const char *)l->weight + element * dtype_size(l->type);
 }
 
-/* A group of panels in one slab. */
+/* A group of panels in a slab, or in several whole ones. */
 struct forward_group {
-	int slab, panel, panels;
+	int slab, slabs, panel, panels;
 };
 
+/* Where the weights of a group begin. */
+static const char *group_place(const struct linear *l, struct forward_group g)
+{
+	size_t panel = layout_panel_size(layout_slab_width(l->in, g.slab));
+
+	return weight_place(l, layout_slab_offset(l->out, g.slab) + (size_t)g.panel * panel);
+}
+
 /* All rows of a group; next is the one after it, of no panels if there is none. */
-static void forward_slab(const struct linear *l, struct view x, struct forward_group g,
+static void forward_rows(const struct linear *l, struct view x, struct forward_group g,
 			 struct forward_group next, float *sums)
 {
 	struct tiling tiling = tile_rows(l->rows, l->type == DTYPE_F32 ? TILE_ROWS : TALL_ROWS);
-	size_t size = dtype_size(l->type);
+	size_t size = dtype_size(l->type), slab = layout_slab_offset(l->out, 1);
 	int width = layout_slab_width(l->in, next.slab), r = 0;
-	int lines =
-		next.panels ? (int)ceil_div(width * PANEL * (int)size, tiling.tiles * LINE) : 0;
-	size_t panel = layout_panel_size(layout_slab_width(l->in, g.slab));
 	struct forward_tile t = {
-		.w = weight_place(l,
-				  layout_slab_offset(l->out, g.slab) + (size_t)g.panel * panel),
-		.w_stride = panel,
+		.w = group_place(l, g),
+		.w_stride = layout_panel_size(layout_slab_width(l->in, g.slab)),
+		.w_slab = slab,
 		.x_stride = x.stride,
+		.slabs = g.slabs,
 		.width = imin(SLAB, l->in - g.slab * SLAB),
 		.first = g.slab == 0,
-		.ahead = {.at = weight_place(l, layout_slab_offset(l->out, next.slab) +
-							(size_t)next.panel *
-								layout_panel_size(width)),
+		.ahead = {.at = group_place(l, next),
 			  .stride = layout_panel_size(width) * size,
-			  .lines = lines},
+			  .slab = slab * size,
+			  .slabs = next.panels ? next.slabs : 0,
+			  .lines = (int)ceil_div(width * PANEL * (int)size,
+						 tiling.tiles * LINE)},
 	};
+	struct forward_end end = forward_end(l, g.panel, g.panels);
 
 	for (int i = 0; i < tiling.tiles; i++) {
 		int rows = tiling.size + (i < tiling.larger);
+		bool last = (g.slab + g.slabs) * SLAB >= l->in;
 
 		t.sum = sums + r * TILE_WIDTH;
 		t.x = view_from(x, (size_t)r).data;
+		if (last)
+			t.target = end_target(&end, r, rows);
 		forward_tiles[l->type][g.panels - 1][rows - 1](&t);
-		t.ahead.at += (size_t)lines * LINE;
+		if (last)
+			forward_finish(&end, t.sum, r, rows);
+		t.ahead.at += (size_t)t.ahead.lines * LINE;
 		r += rows;
 	}
 }
@@ -296,19 +325,50 @@ static void amx_forward(const struct linear *l, int p0, int p1, float *scratch)
 					l->rows, wide);
 			}
 		}
-		for (int p = first; p < last; p += TILE_PANELS)
-			forward_finish(
-				l, sums + (p - first) / TILE_PANELS * l->rows * TILE_WIDTH,
-				p * PANEL,
-				imin(imin(p + TILE_PANELS, last) * PANEL, l->out) - p * PANEL);
+		for (int p = first; p < last; p += TILE_PANELS) {
+			struct forward_end end = forward_end(l, p, imin(TILE_PANELS, last - p));
+
+			forward_finish(&end,
+				       sums + (p - first) / TILE_PANELS * l->rows * TILE_WIDTH,
+				       0, l->rows);
+		}
 	}
 }
 #endif
 
-static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
+/* How the weights of outputs [16 * p0, 16 * p1) are gone through. */
+struct forward_walk {
+	const struct linear *l;
+	int p0, p1, groups, blocks; /* of slabs; one that is not whole is a block of its own */
+};
+
+static struct forward_walk forward_walk(const struct linear *l, int p0, int p1)
 {
 	int most = l->type == DTYPE_F32 ? TILE_PANELS : TALL_PANELS;
-	int groups = (int)ceil_div(p1 - p0, most), slabs = layout_slabs(l->in);
+	int whole = (int)ceil_div(l->in / SLAB, copies_inputs(l) ? 1 : FORWARD_SLABS);
+
+	return (struct forward_walk){l, p0, p1, (int)ceil_div(p1 - p0, most),
+				     whole + (l->in % SLAB > 0)};
+}
+
+/* A group in a block; of no panels, if it is beyond the last. */
+static struct forward_group group_of(const struct forward_walk *w, int g, int b)
+{
+	int slabs = w->l->in / SLAB, whole = w->blocks - (w->l->in % SLAB > 0);
+	int first = b < whole ? (int)part_begin(slabs, b, whole) : slabs;
+	int next = b < whole ? (int)part_begin(slabs, b + 1, whole) : slabs + 1;
+	int p, end;
+
+	if (g == w->groups)
+		return (struct forward_group){0};
+	p = w->p0 + (int)part_begin(w->p1 - w->p0, g, w->groups);
+	end = w->p0 + (int)part_begin(w->p1 - w->p0, g + 1, w->groups);
+	return (struct forward_group){first, next - first, p, end - p};
+}
+
+static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
+{
+	struct forward_walk w = forward_walk(l, p0, p1);
 	int batch = groups_at_once(l);
 	float *room = scratch + SCRATCH - l->rows * SLAB;
 
@@ -318,36 +378,21 @@ static void simd_forward(const struct linear *l, int p0, int p1, float *scratch)
 		return;
 	}
 #endif
-	for (int first = 0; first < groups; first += batch) {
-		int n = imin(batch, groups - first);
+	for (int first = 0; first < w.groups; first += batch) {
+		int last = imin(first + batch, w.groups) - 1;
 
-		/* From group to group of the batch in a slab, then to the next slab. */
-		for (int s = 0; s < slabs; s++) {
-			struct view x = slab_inputs(l, s, room);
+		/* From group to group of the batch in a block, then to the next block. */
+		for (int b = 0; b < w.blocks; b++) {
+			bool more = b + 1 < w.blocks;
+			struct view x = slab_inputs(l, group_of(&w, first, b).slab, room);
 
-			for (int k = 0; k < n; k++) {
-				bool more = k + 1 < n, again = !more && s + 1 < slabs;
-				int g = first + k, h = more ? g + 1 : again ? first : first + n;
-				int p = p0 + (int)part_begin(p1 - p0, g, groups);
-				int end = p0 + (int)part_begin(p1 - p0, g + 1, groups);
-				int q = h < groups ? p0 + (int)part_begin(p1 - p0, h, groups)
-						   : p1;
-
-				forward_slab(l, x, (struct forward_group){s, p, end - p},
-					     (struct forward_group){more    ? s
-								    : again ? s + 1
-									    : 0,
-								    q, q < p1},
-					     scratch +
-						     (size_t)k * (size_t)l->rows * TILE_WIDTH);
-			}
-		}
-		for (int k = 0; k < n; k++) {
-			int p = p0 + (int)part_begin(p1 - p0, first + k, groups);
-			int end = p0 + (int)part_begin(p1 - p0, first + k + 1, groups);
-
-			forward_finish(l, scratch + (size_t)k * (size_t)l->rows * TILE_WIDTH,
-				       p * PANEL, imin(end * PANEL, l->out) - p * PANEL);
+			for (int g = first; g <= last; g++)
+				forward_rows(l, x, group_of(&w, g, b),
+					     g < last ? group_of(&w, g + 1, b)
+					     : more   ? group_of(&w, first, b + 1)
+						      : group_of(&w, last + 1, 0),
+					     scratch + (size_t)(g - first) * (size_t)l->rows *
+							       TILE_WIDTH);
 		}
 	}
 }

@@ -137,11 +137,12 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 	BFLOAT_SHAPES(PAIR_INPUT_SHAPES(F, kernel, BF16))
 TILE_TABLE(input_tile, ALL_INPUT_SHAPES);
 
-/* n inputs from i0 of every row. */
-static void input_finish(const struct linear *l, const float *sums, int i0, int n)
+/* Inputs [i0, i0 + n) of rows [r, r + rows), whose sums these are. */
+static void input_finish(const struct linear *l, const float *sums, int r, int rows, int i0,
+			 int n)
 {
-	for (int r = 0; r < l->rows; r++)
-		put_as(l->x, r, i0, sums + (size_t)r * SLAB, n);
+	for (; rows > 0; rows--, r++, sums += SLAB)
+		put_as(l->x, r, i0, sums, n);
 }
 
 /* How output gradients are packed. */
@@ -231,10 +232,13 @@ static void amx_input_block(const struct linear *l, const void *dy, int s, int o
 					     .first = o0 == 0},
 			l->rows, wide);
 	}
+	if (o1 == l->out)
+		input_finish(l, sums, 0, l->rows, s * SLAB + a, imin(b, l->in - s * SLAB) - a);
 }
 #endif
 
-/* Inputs [a, b) of a slab, counted from the slab's start, for outputs [o0, o1) of a block. */
+/* Inputs [a, b) of a slab, counted from the slab's start, for outputs [o0, o1) of a block;
+   those of the last block go to dx, tile by tile. */
 static void input_block(const struct linear *l, const void *dy, int s, int o0, int o1, int a,
 			int b, float *sums)
 {
@@ -251,6 +255,8 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 		.panels = layout_panels(o1 - o0),
 		.first = o0 == 0,
 	};
+	int first = s * SLAB + a, n = imin(s * SLAB + b, l->in) - first;
+	struct target target = {0};
 
 	/* Blocks lie one behind the other in memory, and slabs too. */
 	t.ahead.at = weight_place(l, w + (size_t)t.panels * panel);
@@ -260,12 +266,20 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 	for (int i = 0; i < tiling.tiles; i++) {
 		int rows = tiling.size + (i < tiling.larger);
 
+		if (o1 == l->out)
+			target = target_of(l->x, r, rows, first, n);
 		for (int i0 = a; i0 < b; i0 += inputs) {
+			/* A tile has a quarter of a line of every row: this is enough. */
+			fetch_target(&target);
+			fetch_target(&target);
+			fetch_target(&target);
 			t.sum = sums + r * SLAB + (i0 - a);
 			t.w = weight_place(l, w + (size_t)i0 * PANEL);
 			input_tiles[l->type][inputs - 1][rows - 1](&t);
 			t.ahead.at += (size_t)t.ahead.lines * LINE;
 		}
+		if (o1 == l->out)
+			input_finish(l, sums + r * SLAB, r, rows, first, n);
 		t.dy = (const char *)t.dy + (size_t)(rows * k.stride) * k.element;
 		r += rows;
 	}
@@ -305,8 +319,6 @@ static void simd_backward_input(const struct linear *l, const struct packed *p, 
 				 scratch);
 		if (p->o1 < l->out)
 			move_sums(l, p, first, n, scratch, true);
-		else
-			input_finish(l, scratch, first, n);
 	}
 }
 

@@ -47,9 +47,47 @@ enum {
 /* Memory that will be needed soon. */
 struct ahead {
 	const char *at;
-	size_t stride; /* bytes from panel to panel */
-	int lines;     /* cache lines of each panel */
+	size_t stride, slab; /* bytes from panel to panel, from slab to slab */
+	int slabs;
+	int lines; /* cache lines of each panel */
 };
+
+/* Rows that a tile's results will go to, and those of a twin that lies elsewhere; fetched a
+   line at a time while it is computed, so that writing them does not wait for the memory. */
+struct target {
+	const char *at;
+	size_t stride, line; /* bytes of a row, and of what is fetched of it so far */
+	ptrdiff_t twin;	     /* from each place to the other's; 0: there is none */
+	size_t width;	     /* bytes of each row */
+	int rows;	     /* left */
+};
+
+static struct target target_of(struct view v, int r, int rows, int column, int n)
+{
+	size_t size = dtype_size(v.type);
+
+	return (struct target){
+		.at = (const char *)view_from(v, (size_t)r).data + (size_t)column * size,
+		.stride = v.stride * size,
+		.width = (size_t)n * size,
+		.rows = rows,
+	};
+}
+
+INLINE void fetch_target(struct target *t)
+{
+	if (!t->rows)
+		return;
+	__builtin_prefetch(t->at + t->line, 1, 3);
+	if (t->twin)
+		__builtin_prefetch(t->at + t->line + t->twin, 1, 3);
+	t->line += LINE;
+	if (t->line >= t->width) {
+		t->line = 0;
+		t->at += t->stride;
+		t->rows--;
+	}
+}
 
 /* In line: most are short, and a call takes longer. */
 INLINE void copy_floats(float *to, const float *from, int n)
