@@ -37,7 +37,8 @@ static inline void run_backward_input(const struct kernels *k, const struct line
 	float *sums = aligned_alloc(64, round_up((size_t)l->rows * (size_t)l->in, 16) *
 						sizeof(float));
 	bool spans = l->out > SPAN && random_int(r, 0, 1);
-	struct packed p = {packed, spans ? sums : NULL, 0, spans ? SPAN : l->out};
+	struct packed p = {
+		.dy = packed, .sums = spans ? sums : NULL, .o1 = spans ? SPAN : l->out};
 
 	for (; p.o0 < l->out; p.o0 = p.o1, p.o1 = imin(p.o1 + SPAN, l->out)) {
 		int middle = random_int(r, 0, l->rows), a = 0;
@@ -45,8 +46,7 @@ static inline void run_backward_input(const struct kernels *k, const struct line
 		k->pack_dy(l, 0, middle, &p);
 		k->pack_dy(l, middle, l->rows, &p);
 		while (a < l->in) {
-			int b = imin((int)round_up(random_int(r, a + 1, l->in), IN_ALIGN),
-				     l->in);
+			int b = imin((int)round_up(random_int(r, a + 1, l->in), PANEL), l->in);
 
 			k->backward_input(l, &p, a, b, scratch);
 			a = b;

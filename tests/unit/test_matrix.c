@@ -216,8 +216,13 @@ static void matrix_products_agree(void **state)
 				    random_int(&r, 1, 150));
 		for (int i = 0; i < 40; i++)
 			check_shape(*k, &r, imin(edge(&r), ROWS_MAX), edge(&r), edge(&r));
-		check_shape(*k, &r, 13, 1100, 530);	   /* several blocks and slabs */
-		check_shape(*k, &r, 7, 2 * SPAN + 33, 70); /* several spans */
+		for (int i = 0; i < 10; i++)
+			check_shape(*k, &r, random_int(&r, MANY_ROWS, ROWS_MAX), edge(&r),
+				    edge(&r));
+		check_shape(*k, &r, 13, 1100, 530); /* several blocks and slabs ... */
+		check_shape(*k, &r, MANY_ROWS + 1, 1100, 530);
+		check_shape(*k, &r, 7, 2 * SPAN + 33, 70); /* ... and spans */
+		check_shape(*k, &r, MANY_ROWS, SPAN + 33, 70);
 		check_shape(*k, &r, ROWS_MAX, 70, 70);
 	}
 }
@@ -230,7 +235,8 @@ static void parts_do_not_change_a_bit(void **state)
 
 	for (const struct kernels *const *k = kernels_available(); *k; k++)
 		for (int i = 0; i < 10; i++) {
-			int rows = random_int(&r, 1, 40), in = random_int(&r, 1, 200);
+			int rows = random_int(&r, 1, 40) + i % 2 * MANY_ROWS;
+			int in = random_int(&r, 1, 200);
 			/* Spans too; the reference rounds its sums between them. */
 			int out = random_int(&r, 1, 200) +
 				  (i < 2 && *k != &kernels_reference ? SPAN : 0);

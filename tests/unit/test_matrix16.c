@@ -224,7 +224,8 @@ static void parts_in_16_bit_do_not_change_a_bit(void **state)
 	for (const struct kernels *const *k = kernels_available(); *k; k++)
 		for (int i = 0; i < 20; i++) {
 			enum dtype type = i % 2 ? DTYPE_F16 : DTYPE_BF16;
-			int rows = random_int(&r, 1, 40), in = edge(&r) + (i == 5 ? 1000 : 0);
+			int rows = random_int(&r, 1, 40) + i / 2 % 2 * MANY_ROWS;
+			int in = edge(&r) + (i == 5 ? 1000 : 0);
 			/* Spans too; the reference rounds its sums between them. */
 			int out = edge(&r) + (i < 4 && *k != &kernels_reference ? SPAN : 0);
 			struct operand x = operand_new(&r, rows, in, type),

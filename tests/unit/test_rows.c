@@ -1,11 +1,13 @@
 /*
  * test_rows.c - what a kernel makes of a row does not depend on how many rows the call has, on
  * where it is among them, or on threads: the same bits from one call and from calls of some
- * rows each. Of every table.
+ * rows each. Of every table. Input gradients may have one order for few rows and one for many.
  */
 #include "tokens.h"
 
-enum { OPERANDS = 5, ROWS = 70, COLUMNS = 150, TRIES = 8 };
+#include "device/cpu/kernels.h"
+
+enum { OPERANDS = 5, FEW = 70, ROWS = 4 * MANY_ROWS, COLUMNS = 150, TRIES = 8 };
 
 /* A kernel with its operands: matrices of rows, and one of weights or a table. */
 struct call {
@@ -24,7 +26,7 @@ struct call {
 struct kind {
 	const char *name;
 	void (*run)(const struct call *c, size_t a, int n);
-	int unit;
+	int unit, least; /* rows of a part: a multiple, and how many at least */
 };
 
 static struct view rows_of(const struct call *c, int operand, size_t a)
@@ -185,11 +187,16 @@ static void attend(const struct call *c, size_t a, int n)
 }
 
 static const struct kind kinds[] = {
-	{"forward", forward, 1},	 {"input gradient", backward_input, 1},
-	{"activation", activate, 1},	 {"dropout", drop, 1},
-	{"norm", normalise, 1},		 {"gate", gate, 1},
-	{"embedding", look_up, 1},	 {"loss", classify, 1},
-	{"attention", attend, SEQUENCE},
+	{"forward", forward, 1, 1},
+	{"input gradient of few rows", backward_input, 1, 1},
+	{"input gradient of many rows", backward_input, 1, MANY_ROWS},
+	{"activation", activate, 1, 1},
+	{"dropout", drop, 1, 1},
+	{"norm", normalise, 1, 1},
+	{"gate", gate, 1, 1},
+	{"embedding", look_up, 1, 1},
+	{"loss", classify, 1, 1},
+	{"attention", attend, SEQUENCE, SEQUENCE},
 };
 
 static struct operand vector_new(struct device *dev, struct random *r, int n, enum dtype type)
@@ -209,13 +216,14 @@ static void write_matrix(const struct call *c, struct random *r)
 }
 
 /* The same for the same random numbers, on any device. */
-static struct call call_new(struct device *dev, struct random *r, int unit)
+static struct call call_new(struct device *dev, struct random *r, const struct kind *kind)
 {
+	int unit = kind->unit, most = kind->least == MANY_ROWS ? ROWS : FEW;
 	struct call c = {.dev = dev, .unit = unit};
 	int32_t tokens[ROWS];
 	int widest;
 
-	c.rows = random_int(r, 2, ROWS / unit) * unit;
+	c.rows = random_int(r, 2 * kind->least / unit, most / unit) * unit;
 	c.in = random_int(r, 1, COLUMNS);
 	c.out = unit > 1 ? 2 * WIDTH * random_int(r, 1, 4) : random_int(r, 2, COLUMNS);
 	c.type = any_type(r);
@@ -263,12 +271,15 @@ static void check(const struct kind *kind, const char *table, struct device *alo
 		  struct device *other, struct random *r)
 {
 	struct random again = *r;
-	struct call whole = call_new(alone, &again, kind->unit);
-	struct call cut = call_new(other, r, kind->unit);
+	struct call whole = call_new(alone, &again, kind);
+	struct call cut = call_new(other, r, kind);
 
 	kind->run(&whole, 0, whole.rows);
 	for (int a = 0, n; a < cut.rows; a += n) {
-		n = random_int(r, 1, (cut.rows - a) / kind->unit) * kind->unit;
+		n = random_int(r, kind->least / kind->unit, (cut.rows - a) / kind->unit) *
+		    kind->unit;
+		if (cut.rows - a - n < kind->least)
+			n = cut.rows - a;
 		kind->run(&cut, (size_t)a, n);
 	}
 	for (int i = 0; i < OPERANDS; i++) {

@@ -124,7 +124,8 @@ static void backward_weight_parts(struct linear_job *job)
 	pool_run(job->cpu->pool, backward_weight_part, job);
 }
 
-/* Run the kernels over near-equal chunks of at most ROWS_MAX rows. */
+/* Run the kernels over near-equal chunks of at most ROWS_MAX rows: chunks of MANY_ROWS or more
+   have as many, so that the order of a sum does not depend on how rows are cut. */
 static void over_rows(struct device *dev, const struct linear *l,
 		      void (*run)(struct linear_job *job))
 {

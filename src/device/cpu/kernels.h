@@ -16,6 +16,7 @@ enum {
 	BLOCK = 512,		  /* outputs of a block of packed output gradients */
 	BLOCK_STRIDE = 528,	  /* a row of such a block, off the power of two */
 	SPAN = 3072,		  /* outputs that are packed at a time, if sums have room */
+	MANY_ROWS = ROWS_MAX / 2, /* from here on an input gradient may have another order */
 	SCRATCH = ROWS_MAX * 512, /* floats of working memory per thread */
 	PIECE = 4096,		  /* of a row that elementwise kernels take at once */
 	ATTENTION_BLOCK = 64,	  /* queries, and keys, that attention takes at once */
@@ -66,7 +67,7 @@ struct kernels {
 	void (*forward)(const struct linear *l, int p0, int p1, float *scratch);
 	/* dy . act'(saved) of rows r0..r1, in place and packed. */
 	void (*pack_dy)(const struct linear *l, int r0, int r1, const struct packed *p);
-	/* Inputs [i0, i1) of dx (i0 a multiple of 4) from the packed dy; of the sums, if it is
+	/* Inputs [i0, i1) of dx (i0 a multiple of 16) from the packed dy; of the sums, if it is
 	   not the last span. */
 	void (*backward_input)(const struct linear *l, const struct packed *p, int i0, int i1,
 			       float *scratch);

@@ -9,10 +9,10 @@
 #include "device/cpu/simd_dropout.h"
 #include "device/cpu/simd_element.h"
 #include "device/cpu/simd_forward.h"
-#include "device/cpu/simd_input.h"
 #include "device/cpu/simd_norm.h"
 #include "device/cpu/simd_rotary.h"
 #include "device/cpu/simd_squares.h"
+#include "device/cpu/simd_turned.h"
 #include "device/cpu/simd_weight.h"
 
 /* One loop per activation, with its constants in registers. copy gets the same. */
@@ -73,13 +73,21 @@ static void copy_floats_of(const struct linear *l, int r, int o0, int n, float *
 static void copy_dy(const struct linear *l, int r0, int r1, const struct packed *p)
 {
 	struct packing k = packing_of(l);
+	bool in_place = multiplies_in_place(l);
 
+	if (in_place && l->act == ACT_NONE)
+		return;
 	for (int o0 = p->o0; o0 < p->o1; o0 += k.block) {
 		int n = imin(k.block, p->o1 - o0);
 
 		for (int r = r0; r < r1; r++) {
 			void *to = packed_row(l, p, o0, r);
 
+			if (in_place) {
+				copy_floats_of(l, r, o0, n,
+					       (float *)view_from(l->y, (size_t)r).data + o0);
+				continue;
+			}
 			if (k.element == sizeof(uint16_t)) {
 				if (l->act != ACT_NONE)
 					derive_outputs(l, r, o0, n);

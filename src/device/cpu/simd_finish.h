@@ -15,7 +15,8 @@ struct forward_end {
 
 static struct forward_end forward_end(const struct linear *l, int panel, int panels)
 {
-	struct forward_end e = {l, panel * PANEL, imin(panels * PANEL, l->out - panel * PANEL)};
+	struct forward_end e = {
+		.l = l, .o0 = panel * PANEL, .n = imin(panels * PANEL, l->out - panel * PANEL)};
 
 	if (l->bias)
 		get_as((struct view){l->bias, 0, l->type}, 0, e.o0, e.bias, e.n);

@@ -137,11 +137,11 @@ INLINE void input_tile(const struct input_tile *t, const int rows, const int inp
 	BFLOAT_SHAPES(PAIR_INPUT_SHAPES(F, kernel, BF16))
 TILE_TABLE(input_tile, ALL_INPUT_SHAPES);
 
-/* Inputs [i0, i0 + n) of rows [r, r + rows), whose sums these are. */
-static void input_finish(const struct linear *l, const float *sums, int r, int rows, int i0,
-			 int n)
+/* Inputs [i0, i0 + n) of rows [r, r + rows), whose sums these are, stride apart. */
+static void input_finish(const struct linear *l, const float *sums, int stride, int r, int rows,
+			 int i0, int n)
 {
-	for (; rows > 0; rows--, r++, sums += SLAB)
+	for (; rows > 0; rows--, r++, sums += stride)
 		put_as(l->x, r, i0, sums, n);
 }
 
@@ -233,7 +233,8 @@ static void amx_input_block(const struct linear *l, const void *dy, int s, int o
 			l->rows, wide);
 	}
 	if (o1 == l->out)
-		input_finish(l, sums, 0, l->rows, s * SLAB + a, imin(b, l->in - s * SLAB) - a);
+		input_finish(l, sums, SLAB, 0, l->rows, s * SLAB + a,
+			     imin(b, l->in - s * SLAB) - a);
 }
 #endif
 
@@ -279,7 +280,7 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 			t.ahead.at += (size_t)t.ahead.lines * LINE;
 		}
 		if (o1 == l->out)
-			input_finish(l, sums + r * SLAB, r, rows, first, n);
+			input_finish(l, sums + r * SLAB, SLAB, r, rows, first, n);
 		t.dy = (const char *)t.dy + (size_t)(rows * k.stride) * k.element;
 		r += rows;
 	}
@@ -287,17 +288,18 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 
 /* The sums of n inputs from i0 on of every row, from span to span. */
 static void move_sums(const struct linear *l, const struct packed *p, int i0, int n,
-		      float *sums, bool out)
+		      float *sums, int stride, bool out)
 {
-	for (int r = 0; r < l->rows; r++, sums += SLAB) {
+	for (int r = 0; r < l->rows; r++, sums += stride) {
 		float *kept = p->sums + (size_t)r * (size_t)l->in + i0;
 
 		memcpy(out ? kept : sums, out ? sums : kept, (size_t)n * sizeof(float));
 	}
 }
 
-static void simd_backward_input(const struct linear *l, const struct packed *p, int i0, int i1,
-				float *scratch)
+/* Of few rows; of many see simd_turned.h. */
+static void few_backward_input(const struct linear *l, const struct packed *p, int i0, int i1,
+			       float *scratch)
 {
 	int block = packing_of(l).block;
 	void (*multiply)(const struct linear *l, const void *dy, int s, int o0, int o1, int a,
@@ -313,12 +315,12 @@ static void simd_backward_input(const struct linear *l, const struct packed *p, 
 		int first = s * SLAB + a, n = imin(s * SLAB + b, l->in) - first;
 
 		if (p->o0 > 0)
-			move_sums(l, p, first, n, scratch, false);
+			move_sums(l, p, first, n, scratch, SLAB, false);
 		for (int o = p->o0; o < p->o1; o += block)
 			multiply(l, packed_row(l, p, o, 0), s, o, imin(o + block, p->o1), a, b,
 				 scratch);
 		if (p->o1 < l->out)
-			move_sums(l, p, first, n, scratch, true);
+			move_sums(l, p, first, n, scratch, SLAB, true);
 	}
 }
 
