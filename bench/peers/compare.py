@@ -51,6 +51,13 @@ def cases_of(text):
     return [case_of(word) for word in text.split(",")]
 
 
+def precisions_of(text):
+    chosen = text.split(",")
+    if not set(chosen) <= {"fp32", "bf16"}:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither fp32 nor bf16, nor both with a comma between")
+    return [p for p in ("fp32", "bf16") if p in chosen]
+
+
 def positive(text):
     if not re.fullmatch(r"[1-9]\d{0,5}", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 on")
@@ -148,6 +155,8 @@ def parse():
     parser.add_argument("--ranks", type=lambda text: [positive(n) for n in text.split(",")], default="1,2",
                         help="how many, one after the other; 1: fp32 and bf16, more: fp32 against "
                         "DistributedDataParallel (default: %(default)s)")
+    parser.add_argument("--precision", type=precisions_of, default="fp32,bf16",
+                        help="in which types, on one rank; more ranks are compared in fp32 only (default: %(default)s)")
     parser.add_argument("--threads", type=positive, help="for all ranks together (default: a thread per core)")
     parser.add_argument("--seconds", type=seconds, default=30.0,
                         help="on one rank PyTorch begins no step of a round after that many; if that is in "
@@ -170,7 +179,7 @@ def compare(a, folder):
               f"{document['torch']['default_threads']}), stacks by SGD, GPTs by AdamW; medians of the rounds, ratios with lowest..highest")
         for case in a.cases:
             kind = GPTComparison if isinstance(case, GPTCase) else Comparison
-            c = kind(kolm, folder, case, ranks, threads, a.seconds)
+            c = kind(kolm, folder, case, ranks, threads, a.seconds, a.precision)
             for _ in range(a.rounds or case.rounds):
                 c.run_round()
             c.print()

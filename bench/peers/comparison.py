@@ -16,11 +16,12 @@ def plural(n, noun):
 class Comparison:
     """One case on so many ranks: its rounds, and what is to be said about them."""
 
-    def __init__(self, kolm, folder, case, ranks, threads, limit):
+    def __init__(self, kolm, folder, case, ranks, threads, limit, precisions):
         self.kolm, self.folder, self.limit = kolm, folder, limit
         self.case, self.ranks, self.threads = case, ranks, threads
         # DistributedDataParallel over gloo is compared in fp32.
-        self.contenders = CONTENDERS if ranks == 1 else ["kolm_fp32", "torch_fp32"]
+        self.types = precisions if ranks == 1 else ["fp32"]
+        self.contenders = [who for who in CONTENDERS if who.split("_")[1] in self.types]
         self.rounds, self.notes, self.updates = [], [], collections.Counter()
         self.left_out = set()
 
@@ -82,12 +83,11 @@ class Comparison:
     def print(self):
         ms, ratio = medians(self.rounds), ratios(self.rounds)
         peer = "PyTorch" if self.ranks == 1 else "DDP over gloo"
-        rows = [("ms per step", "fp32", "bf16", "fp32 / bf16")]
+        rows = [("ms per step", *self.types, "fp32 / bf16")]
         for name, program in ("kolm", "kolm"), (peer, "torch"):
-            rows.append((name, *(show_ms(ms.get(f"{program}_{p}")) for p in ("fp32", "bf16")),
-                         show_ratio(ratio.get(program))))
-        rows.append((f"{peer} / kolm", show_ratio(ratio.get("fp32")), show_ratio(ratio.get("bf16")), ""))
-        columns = 4 if self.ranks == 1 else 2
+            rows.append((name, *(show_ms(ms.get(f"{program}_{p}")) for p in self.types), show_ratio(ratio.get(program))))
+        rows.append((f"{peer} / kolm", *(show_ratio(ratio.get(p)) for p in self.types), ""))
+        columns = 4 if len(self.types) == 2 else 2
         print(f"\n{self.case.name}: {self.title()}; {plural(len(self.rounds), 'round')}")
         for row in rows:
             print(f"  {row[0]:20}" + "".join(f"{cell:>22}" for cell in row[1:columns]).rstrip())

@@ -94,7 +94,7 @@ class GPTComparison(Comparison):
     def print(self):
         d = self.to_json()
         peer = "PyTorch" if self.ranks == 1 else "DDP over gloo"
-        types = ["fp32", "bf16"] if self.ranks == 1 else ["fp32"]
+        types = self.types
         rows = [("tokens per second", types)]
         for name, program in ("kolm", "kolm"), (peer, "torch"):
             rows.append((name, [show_speed(d["tokens_per_s"].get(f"{program}_{t}")) for t in types]))

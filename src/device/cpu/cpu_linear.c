@@ -6,11 +6,15 @@
 #include "device/cpu/layout.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 
 struct linear_job {
 	struct cpu *cpu;
 	struct linear l;
 	struct packed packed;
+	/* Of many rows: chunks that every thread has for itself, and all of them. */
+	int own, chunks;
+	_Atomic int next; /* of the others: whoever is done takes the next one */
 };
 
 static float *scratch_of(const struct linear_job *job, int part)
@@ -146,29 +150,36 @@ static void over_rows(struct device *dev, const struct linear *l,
 
 /*
  * Many rows are shared by the threads instead, each with outputs of its own: no line of the
- * result is written by two, and nobody waits for the others in between.
+ * result is written by two, and nobody waits for the others in between. A thread has the same
+ * rows every time, which may be in its caches, but for the last ones: those make up for a core
+ * that is slower than the others.
  */
 static bool share_rows(struct device *dev, const struct linear *l)
 {
 	return dev->threads > 1 && l->rows >= dev->threads * ROWS_MAX;
 }
 
+static void run_chunk(const struct linear_job *job, int i, int part,
+		      void (*run)(const struct linear_job *chunk, int part))
+{
+	struct linear_job chunk = {
+		.cpu = job->cpu,
+		.l = rows_of(&job->l, (int)part_begin(job->l.rows, i, job->chunks),
+			     (int)part_begin(job->l.rows, i + 1, job->chunks)),
+	};
+
+	run(&chunk, part);
+}
+
 static void over_own_rows(struct linear_job *job, int part, int parts,
 			  void (*run)(const struct linear_job *chunk, int part))
 {
-	int begin = (int)part_begin(job->l.rows, part, parts);
-	int rows = (int)part_begin(job->l.rows, part + 1, parts) - begin;
-	int chunks = (int)ceil_div(rows, ROWS_MAX);
+	int others = job->chunks - parts * job->own, i;
 
-	for (int i = 0; i < chunks; i++) {
-		struct linear_job chunk = {
-			.cpu = job->cpu,
-			.l = rows_of(&job->l, begin + (int)part_begin(rows, i, chunks),
-				     begin + (int)part_begin(rows, i + 1, chunks)),
-		};
-
-		run(&chunk, part);
-	}
+	for (i = 0; i < job->own; i++)
+		run_chunk(job, part * job->own + i, part, run);
+	while ((i = atomic_fetch_add(&job->next, 1)) < others)
+		run_chunk(job, parts * job->own + i, part, run);
 }
 
 static void forward_chunk(const struct linear_job *chunk, int part)
@@ -200,7 +211,11 @@ static void backward_input_rows(void *arg, int part, int parts)
 
 static void run_rows(struct device *dev, const struct linear *l, void (*run)(void *, int, int))
 {
-	struct linear_job job = {.cpu = cpu_of(dev), .l = *l};
+	int each = (int)ceil_div(l->rows, dev->threads * ROWS_MAX);
+	struct linear_job job = {.cpu = cpu_of(dev),
+				 .l = *l,
+				 .own = imax(1, each - 1),
+				 .chunks = each * dev->threads};
 
 	assert(job.cpu->scratch);
 	pool_run(job.cpu->pool, run, &job);
