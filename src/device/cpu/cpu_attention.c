@@ -1,7 +1,8 @@
 /*
  * cpu_attention.c - attention, cut in parts for the threads. Heads are on their own, so each
- * thread gets as many whole ones; those that are left over are shared: forward by blocks of
- * queries, backward in turns. Results are the same whoever computes them.
+ * thread gets as many whole ones: most of them are its own, the last ones go to whoever is
+ * done. Those that are left over are shared: forward by blocks of queries, backward in turns.
+ * Results are the same whoever computes them.
  */
 #include "base/util.h"
 #include "device/cpu/cpu.h"
@@ -14,7 +15,8 @@ struct attention_job {
 	struct cpu *cpu;
 	const struct attention *a;
 	int64_t whole;	      /* heads of which all threads get as many */
-	int64_t count;	      /* blocks of the others */
+	int64_t own;	      /* of a thread */
+	int64_t count;	      /* of the others: heads, or blocks */
 	_Atomic int64_t next; /* of those: whoever is done takes the next one */
 	struct attention_turn turn;
 };
@@ -45,11 +47,14 @@ static float *room_of(const struct attention_job *job, int part)
 static struct attention_job job_of(struct device *dev, const struct attention *a, int64_t heads)
 {
 	struct cpu *cpu = cpu_of(dev);
+	int64_t each = heads / dev->threads;
 
 	assert(cpu->attention_size >= kernels_attention_size(a->keys, a->width));
 	assert(a->saved.type == DTYPE_F32);
-	return (struct attention_job){
-		.cpu = cpu, .a = a, .whole = heads - heads % dev->threads};
+	return (struct attention_job){.cpu = cpu,
+				      .a = a,
+				      .whole = each * dev->threads,
+				      .own = each - ceil_div(each, 8)};
 }
 
 /* ---- forward ---- */
@@ -76,8 +81,8 @@ static void forward_part(void *arg, int part, int parts)
 {
 	struct attention_job *job = arg;
 	const struct attention *a = job->a;
-	int64_t blocks = blocks_of(a), i = part_begin(job->whole, part, parts) * blocks;
-	int64_t end = part_begin(job->whole, part + 1, parts) * blocks;
+	int64_t blocks = blocks_of(a), i = part * job->own * blocks;
+	int64_t end = i + job->own * blocks;
 	struct attention_block b = block_number(a, i), next;
 
 	for (; i < end; i++, b = next) {
@@ -86,7 +91,7 @@ static void forward_part(void *arg, int part, int parts)
 						     room_of(job, part));
 	}
 	while ((i = atomic_fetch_add(&job->next, 1)) < job->count) {
-		b = block_number(a, job->whole * blocks + i);
+		b = block_number(a, parts * job->own * blocks + i);
 		job->cpu->kernels->attention_forward(a, &b, NULL, room_of(job, part));
 	}
 }
@@ -96,7 +101,7 @@ void cpu_attention_forward(struct device *dev, const struct attention *a)
 	int64_t heads = (int64_t)a->sequences * a->heads;
 	struct attention_job job = job_of(dev, a, heads);
 
-	job.count = (heads - job.whole) * blocks_of(a);
+	job.count = (heads - dev->threads * job.own) * blocks_of(a);
 	pool_run(job.cpu->pool, forward_part, &job);
 }
 
@@ -113,12 +118,12 @@ static void backward_head(const struct attention_job *job, int64_t i, int part)
 static void backward_part(void *arg, int part, int parts)
 {
 	struct attention_job *job = arg;
-	int64_t end = part_begin(job->whole, part + 1, parts), i;
+	int64_t i;
 
-	for (i = part_begin(job->whole, part, parts); i < end; i++)
-		backward_head(job, i, part);
+	for (i = 0; i < job->own; i++)
+		backward_head(job, part * job->own + i, part);
 	while ((i = atomic_fetch_add(&job->next, 1)) < job->count)
-		backward_head(job, job->whole + i, part);
+		backward_head(job, parts * job->own + i, part);
 }
 
 static void turn_part(void *arg, int part, int parts)
@@ -152,8 +157,8 @@ void cpu_attention_backward(struct device *dev, const struct attention *a)
 	/* A turn has to be worth a meeting of the threads. */
 	bool shares = job.cpu->kernels->attention_turn && a->keys > 2 * ATTENTION_BLOCK;
 
-	job.count = shares ? 0 : heads - job.whole;
-	if (job.whole + job.count)
+	job.count = (shares ? job.whole : heads) - dev->threads * job.own;
+	if (job.count)
 		pool_run(job.cpu->pool, backward_part, &job);
 	for (int64_t i = job.whole; i < heads && shares; i++)
 		share_head(&job, i);

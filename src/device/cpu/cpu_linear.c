@@ -84,17 +84,6 @@ static void backward_input_part(void *arg, int part, int parts)
 						  scratch_of(job, part));
 }
 
-static void backward_weight_part(void *arg, int part, int parts)
-{
-	struct linear_job *job = arg;
-	int panels = layout_panels(job->l.out);
-	int a = (int)part_begin(panels, part, parts);
-	int b = (int)part_begin(panels, part + 1, parts);
-
-	if (a < b)
-		job->cpu->kernels->backward_weight(&job->l, a, b, scratch_of(job, part));
-}
-
 /* Rows [r0, r1) of a layer's operands. */
 static struct linear rows_of(const struct linear *l, int r0, int r1)
 {
@@ -121,11 +110,6 @@ static void backward_input_parts(struct linear_job *job)
 static void forward_parts(struct linear_job *job)
 {
 	pool_run(job->cpu->pool, forward_part, job);
-}
-
-static void backward_weight_parts(struct linear_job *job)
-{
-	pool_run(job->cpu->pool, backward_weight_part, job);
 }
 
 /* Run the kernels over near-equal chunks of at most ROWS_MAX rows: chunks of MANY_ROWS or more
@@ -221,6 +205,23 @@ static void run_rows(struct device *dev, const struct linear *l, void (*run)(voi
 	pool_run(job.cpu->pool, run, &job);
 }
 
+/* Outputs of the thread's own, chunk by chunk of all rows: nobody waits in between. */
+static void backward_weight_part(void *arg, int part, int parts)
+{
+	struct linear_job *job = arg;
+	int panels = layout_panels(job->l.out);
+	int a = (int)part_begin(panels, part, parts);
+	int b = (int)part_begin(panels, part + 1, parts);
+	int chunks = (int)ceil_div(job->l.rows, ROWS_MAX);
+
+	for (int i = 0; i < chunks && a < b; i++) {
+		struct linear rows = rows_of(&job->l, (int)part_begin(job->l.rows, i, chunks),
+					     (int)part_begin(job->l.rows, i + 1, chunks));
+
+		job->cpu->kernels->backward_weight(&rows, a, b, scratch_of(job, part));
+	}
+}
+
 void cpu_forward(struct device *dev, const struct linear *l)
 {
 	if (share_rows(dev, l))
@@ -241,5 +242,5 @@ void cpu_backward_input(struct device *dev, const struct linear *l)
 
 void cpu_backward_weight(struct device *dev, const struct linear *l)
 {
-	over_rows(dev, l, backward_weight_parts);
+	run_rows(dev, l, backward_weight_part);
 }
