@@ -153,10 +153,10 @@ def parse():
                         "gpt-LAYERSxHEADSxDIMxCONTEXTxVOCABxBATCH (default: %(default)s)")
     parser.add_argument("--rounds", type=positive, help="of every case (default: 5, of large ones 3)")
     parser.add_argument("--ranks", type=lambda text: [positive(n) for n in text.split(",")], default="1,2",
-                        help="how many, one after the other; 1: fp32 and bf16, more: fp32 against "
-                        "DistributedDataParallel (default: %(default)s)")
+                        help="how many, one after the other; more than 1 against DistributedDataParallel, "
+                        "always in fp32 (default: %(default)s)")
     parser.add_argument("--precision", type=precisions_of, default="fp32,bf16",
-                        help="in which types, on one rank; more ranks are compared in fp32 only (default: %(default)s)")
+                        help="in which types, on one rank (default: %(default)s)")
     parser.add_argument("--threads", type=positive, help="for all ranks together (default: a thread per core)")
     parser.add_argument("--seconds", type=seconds, default=30.0,
                         help="on one rank PyTorch begins no step of a round after that many; if that is in "

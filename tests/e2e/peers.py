@@ -56,8 +56,8 @@ class Timings(unittest.TestCase):
 class MadeUp(compare.Comparison):
     """kolm does not run; what PyTorch's script prints, or its trouble, is given."""
 
-    def __init__(self, answers, ranks=1):
-        super().__init__("kolm", "folder", compare.case_of("8x2x4"), ranks, 1, 30.0)
+    def __init__(self, answers, ranks=1, precision="fp32,bf16"):
+        super().__init__("kolm", "folder", compare.case_of("8x2x4"), ranks, 1, 30.0, compare.precisions_of(precision))
         self.answers, self.order = answers, []
 
     def time_kolm(self, precision):
@@ -102,6 +102,17 @@ class Rounds(unittest.TestCase):
         self.assertEqual(c.order, ["kolm_fp32", "torch_fp32"])
         self.assertNotIn("bf16", c.said())
 
+    def test_one_type_only(self):
+        for chosen, other in ("fp32", "bf16"), ("bf16", "fp32"):
+            c = MadeUp({chosen: {"step_ms": [2.0]}}, precision=chosen).run(1)
+            self.assertEqual(c.order, [f"kolm_{chosen}", f"torch_{chosen}"])
+            self.assertIn("2.00 (2.00..2.00)", c.said())
+            self.assertNotIn(other, c.said())
+        self.assertEqual(compare.precisions_of("bf16,fp32"), ["fp32", "bf16"])
+        for word in "fp16", "", "fp32,,bf16":
+            with self.assertRaises(compare.argparse.ArgumentTypeError):
+                compare.precisions_of(word)
+
     def test_no_bf16(self):
         c = MadeUp({"fp32": {"step_ms": [2.0]}, "bf16": compare.Trouble("RuntimeError: no such type")}).run(2)
         self.assertEqual(c.order, CONTENDERS + CONTENDERS[:3])
@@ -123,7 +134,7 @@ class MadeUpGPT(comparison_gpt.GPTComparison):
     """PyTorch's two ways take what is given; kolm 1 ms and 100 MB."""
 
     def __init__(self, eager, compiled):
-        super().__init__("kolm", "folder", compare.case_of("gpt-1x2x8x16x65x4"), 1, 1, 30.0)
+        super().__init__("kolm", "folder", compare.case_of("gpt-1x2x8x16x65x4"), 1, 1, 30.0, ["fp32", "bf16"])
         self.took, self.order = {False: eager, True: compiled}, []
 
     def time_kolm(self, precision):

@@ -7,7 +7,7 @@
 
 #include "device/cpu/kernels.h"
 
-enum { OPERANDS = 5, FEW = 70, ROWS = 4 * MANY_ROWS, COLUMNS = 150, TRIES = 8 };
+enum { OPERANDS = 5, FEW = 70, ROWS = 8 * MANY_ROWS, COLUMNS = 150, TRIES = 8 };
 
 /* A kernel with its operands: matrices of rows, and one of weights or a table. */
 struct call {

@@ -14,9 +14,9 @@
 struct attention_job {
 	struct cpu *cpu;
 	const struct attention *a;
-	int64_t whole;	      /* heads of which all threads get as many */
-	int64_t own;	      /* of a thread */
-	int64_t count;	      /* of the others: heads, or blocks */
+	int64_t whole; /* heads that are not shared in turns: as many as threads divide */
+	int64_t own;   /* of a thread */
+	int64_t count; /* of the others: heads, or blocks */
 	_Atomic int64_t next; /* of those: whoever is done takes the next one */
 	struct attention_turn turn;
 };
@@ -54,7 +54,8 @@ static struct attention_job job_of(struct device *dev, const struct attention *a
 	return (struct attention_job){.cpu = cpu,
 				      .a = a,
 				      .whole = each * dev->threads,
-				      .own = each - ceil_div(each, 8)};
+				      .own = dev->threads > 1 ? each - ceil_div(each, 8)
+							      : each};
 }
 
 /* ---- forward ---- */
@@ -158,7 +159,7 @@ void cpu_attention_backward(struct device *dev, const struct attention *a)
 	bool shares = job.cpu->kernels->attention_turn && a->keys > 2 * ATTENTION_BLOCK;
 
 	job.count = (shares ? job.whole : heads) - dev->threads * job.own;
-	if (job.count)
+	if (job.own || job.count)
 		pool_run(job.cpu->pool, backward_part, &job);
 	for (int64_t i = job.whole; i < heads && shares; i++)
 		share_head(&job, i);

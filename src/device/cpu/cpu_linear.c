@@ -70,11 +70,11 @@ static void pack_part(void *arg, int part, int parts)
 				   (int)part_begin(job->l.rows, part + 1, parts), &job->packed);
 }
 
-/* Whole slabs where there are enough of them, otherwise as fine as the layout allows. */
+/* Whole slabs where there are enough of them, otherwise as fine as the kernel allows. */
 static void backward_input_part(void *arg, int part, int parts)
 {
 	struct linear_job *job = arg;
-	int in = job->l.in, grain = layout_slabs(in) % parts ? 16 : SLAB;
+	int in = job->l.in, grain = layout_slabs(in) % parts ? PANEL : SLAB;
 	int64_t grains = ceil_div(in, grain);
 	int a = (int)part_begin(grains, part, parts) * grain;
 	int b = imin((int)part_begin(grains, part + 1, parts) * grain, in);
@@ -84,17 +84,19 @@ static void backward_input_part(void *arg, int part, int parts)
 						  scratch_of(job, part));
 }
 
-/* Rows [r0, r1) of a layer's operands. */
-static struct linear rows_of(const struct linear *l, int r0, int r1)
+/* Near-equal chunks of some rows each: one of them. */
+static struct linear chunk_of(const struct linear *l, int i, int chunks)
 {
-	struct linear part = *l;
+	int r0 = (int)part_begin(l->rows, i, chunks);
+	int r1 = (int)part_begin(l->rows, i + 1, chunks);
+	struct linear chunk = *l;
 
-	part.rows = r1 - r0;
-	part.x = view_from(l->x, (size_t)r0);
-	part.y = view_from(l->y, (size_t)r0);
-	part.saved = view_from(l->saved, (size_t)r0);
-	part.accumulate = l->accumulate || r0 > 0;
-	return part;
+	chunk.rows = r1 - r0;
+	chunk.x = view_from(l->x, (size_t)r0);
+	chunk.y = view_from(l->y, (size_t)r0);
+	chunk.saved = view_from(l->saved, (size_t)r0);
+	chunk.accumulate = l->accumulate || r0 > 0;
+	return chunk;
 }
 
 /* Pack and multiply, span by span. */
@@ -112,8 +114,10 @@ static void forward_parts(struct linear_job *job)
 	pool_run(job->cpu->pool, forward_part, job);
 }
 
-/* Run the kernels over near-equal chunks of at most ROWS_MAX rows: chunks of MANY_ROWS or more
-   have as many, so that the order of a sum does not depend on how rows are cut. */
+/*
+ * Run the kernels over chunks of at most ROWS_MAX rows. Here as in run_rows, a product of
+ * MANY_ROWS or more has no chunk of fewer: which order a sum has does not depend on the cut.
+ */
 static void over_rows(struct device *dev, const struct linear *l,
 		      void (*run)(struct linear_job *job))
 {
@@ -122,11 +126,7 @@ static void over_rows(struct device *dev, const struct linear *l,
 
 	assert(cpu->scratch);
 	for (int i = 0; i < chunks; i++) {
-		struct linear_job job = {
-			.cpu = cpu,
-			.l = rows_of(l, (int)part_begin(l->rows, i, chunks),
-				     (int)part_begin(l->rows, i + 1, chunks)),
-		};
+		struct linear_job job = {.cpu = cpu, .l = chunk_of(l, i, chunks)};
 
 		run(&job);
 	}
@@ -146,11 +146,7 @@ static bool share_rows(struct device *dev, const struct linear *l)
 static void run_chunk(const struct linear_job *job, int i, int part,
 		      void (*run)(const struct linear_job *chunk, int part))
 {
-	struct linear_job chunk = {
-		.cpu = job->cpu,
-		.l = rows_of(&job->l, (int)part_begin(job->l.rows, i, job->chunks),
-			     (int)part_begin(job->l.rows, i + 1, job->chunks)),
-	};
+	struct linear_job chunk = {.cpu = job->cpu, .l = chunk_of(&job->l, i, job->chunks)};
 
 	run(&chunk, part);
 }
@@ -215,10 +211,9 @@ static void backward_weight_part(void *arg, int part, int parts)
 	int chunks = (int)ceil_div(job->l.rows, ROWS_MAX);
 
 	for (int i = 0; i < chunks && a < b; i++) {
-		struct linear rows = rows_of(&job->l, (int)part_begin(job->l.rows, i, chunks),
-					     (int)part_begin(job->l.rows, i + 1, chunks));
+		struct linear chunk = chunk_of(&job->l, i, chunks);
 
-		job->cpu->kernels->backward_weight(&rows, a, b, scratch_of(job, part));
+		job->cpu->kernels->backward_weight(&chunk, a, b, scratch_of(job, part));
 	}
 }
 

@@ -28,7 +28,8 @@ size_t kernels_packed_size(int rows, int out);
 /* Packed gradients of outputs [o0, o1): all of them, or spans one after the other, which begin
    at multiples of SPAN. */
 struct packed {
-	void *dy;    /* in blocks of floats or of the table's own type, zero-filled */
+	void *dy;    /* in blocks of floats or of the table's own type, zero-filled; a table may
+			multiply l->y where it is instead */
 	float *sums; /* (rows, in) of dx, from span to span; NULL if there is one only */
 	int o0, o1;
 };
@@ -65,10 +66,10 @@ struct kernels {
 
 	/* Outputs [16*p0, 16*p1) of y. */
 	void (*forward)(const struct linear *l, int p0, int p1, float *scratch);
-	/* dy . act'(saved) of rows r0..r1, in place and packed. */
+	/* dy . act'(saved) of rows r0..r1, in place, and packed if it will be read there. */
 	void (*pack_dy)(const struct linear *l, int r0, int r1, const struct packed *p);
-	/* Inputs [i0, i1) of dx (i0 a multiple of 16) from the packed dy; of the sums, if it is
-	   not the last span. */
+	/* Inputs [i0, i1) of dx (i0 a multiple of 16) from what pack_dy has made; of the sums,
+	   if it is not the last span. */
 	void (*backward_input)(const struct linear *l, const struct packed *p, int i0, int i1,
 			       float *scratch);
 	/* Outputs [16*p0, 16*p1) of dW and db. */

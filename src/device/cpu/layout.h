@@ -6,9 +6,9 @@
  *
  *     [slab: in/128][panel: out/16][input: 128 + 4 spare][output: 16]
  *
- * All three matrix products stream this layout in order of memory, so parameters,
- * gradients and optimizer state live in it and nothing is ever repacked: the
- * optimizer is elementwise and does not care. The 4 spare rows keep panels off
+ * All three matrix products read this layout, so parameters, gradients and optimizer
+ * state live in it and no other copy is kept: the optimizer is elementwise and does
+ * not care. The 4 spare rows keep panels off
  * power-of-two strides, which collide in the caches. Outputs beyond out and inputs
  * beyond in exist up to the panel's edge and are always zero.
  */

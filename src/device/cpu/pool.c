@@ -12,7 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SPIN_ROUNDS = 20000 }; /* less than a millisecond: waking a sleeper takes a tenth of one */
+enum {
+	SPIN_ROUNDS = 20000
+}; /* less than a millisecond: waking a sleeper takes a tenth of one */
 
 struct worker {
 	struct pool *pool;

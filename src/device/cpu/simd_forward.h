@@ -60,7 +60,8 @@ INLINE void forward_pairs(const struct forward_tile *t, const int rows, const in
 {
 	vec16 sum[TALL_ROWS][TALL_PANELS];
 	const uint16_t *x = t->x, *w = t->w;
-	const char *ahead = t->ahead.at, *end = ahead + (size_t)t->ahead.lines * LINE;
+	const char *ahead = t->ahead.at;
+	const char *end = ahead + (t->ahead.slabs ? t->ahead.lines * LINE : 0);
 	float *out = t->sum;
 	bool first = t->first;
 	size_t w_stride = t->w_stride, ahead_stride = t->ahead.stride;
@@ -250,8 +251,7 @@ static void forward_rows(const struct linear *l, struct view x, struct forward_g
 	}
 }
 
-/* Groups whose sums are kept at once, so that a slab of 16-bit inputs is converted once for
-   all of them. */
+/* Groups whose sums are kept at once: a slab of 16-bit inputs is converted once for all. */
 static int groups_at_once(const struct linear *l)
 {
 	if (!copies_inputs(l))

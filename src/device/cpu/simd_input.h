@@ -270,7 +270,8 @@ static void input_block(const struct linear *l, const void *dy, int s, int o0, i
 		if (o1 == l->out)
 			target = target_of(l->x, r, rows, first, n);
 		for (int i0 = a; i0 < b; i0 += inputs) {
-			/* A tile has a quarter of a line of every row: this is enough. */
+			/* A tile has at most a quarter of a line of every row: this is enough.
+			 */
 			fetch_target(&target);
 			fetch_target(&target);
 			fetch_target(&target);
@@ -297,7 +298,7 @@ static void move_sums(const struct linear *l, const struct packed *p, int i0, in
 	}
 }
 
-/* Of few rows; of many see simd_turned.h. */
+/* Of any number of rows; see simd_turned.h for where many are multiplied otherwise. */
 static void few_backward_input(const struct linear *l, const struct packed *p, int i0, int i1,
 			       float *scratch)
 {

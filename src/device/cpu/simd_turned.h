@@ -113,8 +113,8 @@ static struct view block_gradients(const struct linear *l, const struct packed *
 	return (struct view){packed_row(l, p, o, 0), BLOCK_STRIDE, DTYPE_F32};
 }
 
-/* All rows of a block, which is turned; the last one's go to dx. Weights of the next block are
-   fetched on the way. */
+/* All rows of a block, which is turned; the last one's go to dx. Every tile fetches a panel of
+   the next block's weights: most of them, if there are 128 rows. */
 static void turned_rows(const struct linear *l, const struct packed *p,
 			const struct turned_block *b, const struct turned_block *next,
 			const float *turned, float *sums)
