@@ -234,10 +234,10 @@ static void forward_rows(const struct linear *l, struct view x, struct forward_g
 						 tiling.tiles * LINE)},
 	};
 	struct forward_end end = forward_end(l, g.panel, g.panels);
+	bool last = (g.slab + g.slabs) * SLAB >= l->in;
 
 	for (int i = 0; i < tiling.tiles; i++) {
 		int rows = tiling.size + (i < tiling.larger);
-		bool last = (g.slab + g.slabs) * SLAB >= l->in;
 
 		t.sum = sums + r * TILE_WIDTH;
 		t.x = view_from(x, (size_t)r).data;
